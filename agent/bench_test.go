@@ -12,6 +12,7 @@ func BenchmarkEdit(b *testing.B) {
 	for _, c := range []struct{ set, prompt string }{
 		{"prometheus", `rename "Alertmanager" to "Alert Manager" everywhere`},
 		{"mintlify", `rename "Mintlify" to "Zyxwv" everywhere`},
+		{"mintlify", "add a page guides/limits.mdx titled \"Limits\" with the content:\n\nThere are none."},
 		{"mintlify", `move guides/linking.mdx to create/links.mdx`},
 	} {
 		files := corpus(b, c.set)

@@ -68,7 +68,7 @@ func (s Suite) summary() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		if part := s[name]; part.Binary > 0 {
-			fmt.Fprintf(&b, "The binary is static (`CGO_ENABLED=0`) and has %.1f million bytes (`make build && ls -l bin/docent`, %s).\n\n",
+			fmt.Fprintf(&b, "The binary is static (`CGO_ENABLED=0`) and %.1f MB in size (`make build && ls -l bin/docent`, %s).\n\n",
 				float64(part.Binary)/1e6, part.Machine.System)
 			break
 		}
@@ -81,7 +81,7 @@ func (s Suite) summary() string {
 	fmt.Fprintf(&b, "Concurrent assistant streams: whole turns (key, quotas, thread actor, journal with fsync, retrieval) with a scripted model that\n"+
 		"writes 200 parts, one every 20 ms. %d processors, shared with the client; medians of rounds (%d), in turn with a bare `net/http`\n"+
 		"handler that writes the same bytes at the same times:\n\n", streams.Machine.Processors, len(groups[0].Rounds[docentName]))
-	b.WriteString("| Streams at once | | lost | first text p50 / p99 | processor time a part | allocations a part | memory an open stream |\n" +
+	b.WriteString("| Streams at once | | lost | first text p50 / p99 | CPU time per part | allocations per part | memory per open stream |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, g := range groups {
 		for _, t := range g.Targets {
@@ -97,7 +97,7 @@ func (s Suite) summary() string {
 	}
 	if turns := s["turns"].Groups(); len(turns) > 0 {
 		top := turns[len(turns)-1]
-		fmt.Fprintf(&b, "\nA whole turn of the built-in model costs %s µs of processor time and %s allocations at %s a second.\n",
+		fmt.Fprintf(&b, "\nA whole turn of the built-in model costs %s µs of CPU time and %s allocations at %s a second.\n",
 			thousands(top.mid((*bench.Result).CPUPerRequest)), thousands(top.mid((*bench.Result).AllocationsPerRequest)), thousands(top.Size))
 	}
 	fmt.Fprintf(&b, "\n```bash\nmake bench # bench/results/report.html shows this run, of commit %s\n```\n", streams.Commit)
@@ -131,7 +131,7 @@ func (s Suite) load() string {
 }
 
 func (r Report) loadTable(b *strings.Builder) {
-	fmt.Fprintf(b, "\n**%s.** %s\n\n| Load | Server | First event, p50 / p99 | Run time to schedule | Processor time a request | Processor time a part | Processors busy | Memory an open stream | Memory at most | Refused | Lost |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+	fmt.Fprintf(b, "\n**%s.** %s\n\n| Load | Server | First event, p50 / p99 | Run time to schedule | CPU time per request | CPU time per part | CPUs busy | Memory per open stream | Peak memory | Refused | Lost |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
 		r.Name, r.About)
 	for _, g := range r.Groups() {
 		for _, t := range g.Targets {
@@ -162,11 +162,11 @@ type curve struct {
 // curves are those of the suite.
 func (s Suite) curves() (out []curve) {
 	for _, c := range []struct{ file, part, of, title string }{
-		{"load-processors.svg", "streams", "Processors busy on average", "Processors for streams"},
-		{"load-part.svg", "streams", "Processor time a part", "Processor time a part"},
+		{"load-processors.svg", "streams", "CPUs busy on average", "Processors for streams"},
+		{"load-part.svg", "streams", "CPU time per part", "CPU time per part"},
 		{"load-first-event.svg", "streams", "99th percentile: first event", "Time to the first event, 99th percentile"},
-		{"load-memory.svg", "open", "Memory of the server at most", "Memory for open streams"},
-		{"load-turns.svg", "turns", "Processors busy on average", "Processors for turns"},
+		{"load-memory.svg", "open", "Peak memory of the server", "Memory for open streams"},
+		{"load-turns.svg", "turns", "CPUs busy on average", "Processors for turns"},
 		{"load-turn-time.svg", "turns", "99th percentile: whole answer", "Time of a turn, 99th percentile"},
 	} {
 		groups := s[c.part].Groups()
@@ -234,7 +234,7 @@ func (s Suite) nodes() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Whole turns of the built-in model, asked by 32 callers of all nodes. PostgreSQL and the callers were on the same machine. Measured: %s.\n\n", part.from())
-	b.WriteString("| | turns a second | whole answer, p50 / p99 | processor time a turn | of PostgreSQL besides |\n| --- | --- | --- | --- | --- |\n")
+	b.WriteString("| | turns a second | whole answer, p50 / p99 | CPU time per turn | of PostgreSQL besides |\n| --- | --- | --- | --- | --- |\n")
 	for _, g := range part.Groups() {
 		fmt.Fprintf(&b, "| %s | %s | %.1f / %.1f ms | %s µs | %s µs |\n", g.Load, thousands(g.mid((*bench.Result).Throughput)),
 			g.mid(at("whole", p50)), g.mid(at("whole", p99)), thousands(g.mid((*bench.Result).CPUPerRequest)),

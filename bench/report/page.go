@@ -315,15 +315,15 @@ func sizeCurves(groups []Group) []plot {
 		return p
 	}
 	plots := []plot{
-		curve("Processor time a part",
+		curve("CPU time per part",
 			"µs", "What a piece of text costs the server, its share of the turn included: it falls as load rises, since more text goes out at a time.", false, (*bench.Result).CPUPerPart),
-		curve("Processor time a request", "µs", "What a whole request costs the server.", false,
+		curve("CPU time per request", "µs", "What a whole request costs the server.", false,
 			(*bench.Result).CPUPerRequest),
-		curve("Memory an open stream", "KB", "By how much the server grew, for each stream that was open.", false,
+		curve("Memory per open stream", "KB", "By how much the server grew, for each stream that was open.", false,
 			func(r *bench.Result) float64 { return r.MemoryPerStream() / 1024 }),
-		curve("Memory of the server at most", "MB", "What the server's process held at its largest.", false,
+		curve("Peak memory of the server", "MB", "What the server's process held at its largest.", false,
 			func(r *bench.Result) float64 { return float64(r.Server.Resident) / (1 << 20) }),
-		curve("Processors busy on average", "processors", "How many processors the server kept busy over the whole run.",
+		curve("CPUs busy on average", "processors", "How many processors the server kept busy over the whole run.",
 			false, func(r *bench.Result) float64 { return bench.Ratio(r.Server.CPU, r.Elapsed) }),
 	}
 	if !groups[0].scheduled() {

@@ -177,11 +177,11 @@ var figureNames = []struct {
 	{"overload.steady.p99", "whole answer past saturation to unloaded, p99, after the first second", "", 2, plainUnit,
 		1, false},
 	{"overload.recovery", "back to normal after the load dropped", "ms", 0, timeUnit, 1, false},
-	{"overload.client", "processors busy with the client past saturation", "", 2, plainUnit, 1, false},
-	{"growth", "processor time a request, to that with the fewest conversations stored", "", 3, plainUnit, 1, false},
-	{"cpu.marginal", "processor time a further part", "µs", 2, timeUnit, 1000, true},
-	{"cpu.turn", "processor time a turn without its parts", "µs", 0, timeUnit, 1000, true},
-	{"cpu.postgres", "processor time of PostgreSQL a turn", "µs", 0, timeUnit, 1000, false},
+	{"overload.client", "CPUs that the client keeps busy past saturation", "", 2, plainUnit, 1, false},
+	{"growth", "CPU time per request, to that with the fewest conversations stored", "", 3, plainUnit, 1, false},
+	{"cpu.marginal", "CPU time per further part", "µs", 2, timeUnit, 1000, true},
+	{"cpu.turn", "CPU time per turn without its parts", "µs", 0, timeUnit, 1000, true},
+	{"cpu.postgres", "PostgreSQL's CPU time per turn", "µs", 0, timeUnit, 1000, false},
 }
 
 // rows are those that a group has something to say in.
@@ -212,16 +212,16 @@ func (g Group) rows() []row {
 		return g.known(all)
 	}
 	all = append(all,
-		row{name: "processor time a part", unit: "µs", digits: 1, figure: (*bench.Result).CPUPerPart, ratio: true},
-		row{name: "processor time a flush", unit: "µs", digits: 1,
+		row{name: "CPU time per part", unit: "µs", digits: 1, figure: (*bench.Result).CPUPerPart, ratio: true},
+		row{name: "CPU time per flush", unit: "µs", digits: 1,
 			figure: func(r *bench.Result) float64 { return bench.Ratio(r.Server.CPU*1e6, float64(r.Server.Flushes)) },
 			ratio:  true},
-		row{name: "parts a flush", digits: 2,
+		row{name: "parts per flush", digits: 2,
 			figure: func(r *bench.Result) float64 { return bench.Ratio(float64(r.Parts), float64(r.Server.Flushes)) }},
-		row{name: "processor time a request", unit: "µs", digits: 0, figure: (*bench.Result).CPUPerRequest, ratio: true},
-		row{name: "allocations a part", digits: 2, figure: (*bench.Result).AllocationsPerPart, ratio: true},
-		row{name: "allocations a request", digits: 0, figure: (*bench.Result).AllocationsPerRequest, ratio: true},
-		row{name: "memory an open stream", unit: "KB", digits: 1,
+		row{name: "CPU time per request", unit: "µs", digits: 0, figure: (*bench.Result).CPUPerRequest, ratio: true},
+		row{name: "allocations per part", digits: 2, figure: (*bench.Result).AllocationsPerPart, ratio: true},
+		row{name: "allocations per request", digits: 0, figure: (*bench.Result).AllocationsPerRequest, ratio: true},
+		row{name: "memory per open stream", unit: "KB", digits: 1,
 			figure: func(r *bench.Result) float64 { return r.MemoryPerStream() / 1024 }, ratio: true},
 		row{name: "of it stacks", unit: "KB", digits: 1, figure: func(r *bench.Result) float64 {
 			return bench.Ratio(float64(r.Server.Stacks-r.Before.Stacks)/1024, float64(r.MostOpen))
@@ -235,7 +235,7 @@ func (g Group) rows() []row {
 	return g.known(all)
 }
 
-var memoryAtMost = row{name: "memory at most", unit: "MB", digits: 1, figure: largest}
+var memoryAtMost = row{name: "peak memory", unit: "MB", digits: 1, figure: largest}
 
 func largest(r *bench.Result) float64 { return float64(r.Server.Resident) / (1 << 20) }
 

@@ -164,7 +164,7 @@ func TestTablesShowMediansAndTheRatioToTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`completed +30 +30\b`, `first event, p99 \(ms\) +2\.0 +2\.0 +1\.00`,
-		`processor time a part \(µs\) +100\.0 +100\.0 +1\.00`, `memory an open stream \(KB\) +1024\.0`} {
+		`CPU time per part \(µs\) +100\.0 +100\.0 +1\.00`, `memory per open stream \(KB\) +1024\.0`} {
 		if !regexp.MustCompile(want).MatchString(text.String()) {
 			t.Errorf("no %s in\n%s", want, text.String())
 		}
@@ -219,7 +219,14 @@ func TestAReportSaysWhatHasMoved(t *testing.T) {
 		now.Results[i].Server.CPU *= 2
 	}
 	lines := strings.Join(now.Moved(before), "\n")
-	if !strings.Contains(lines, "processor time a part was") || !strings.Contains(lines, "(+100 %)") || strings.Contains(lines, "memory") {
-		t.Errorf("twice the processor time: %q", lines)
+	if !strings.Contains(lines, "CPU time per part was") || !strings.Contains(lines, "(+100 %)") || strings.Contains(lines, "memory") {
+		t.Errorf("twice the CPU time: %q", lines)
+	}
+	if strings.Contains(lines, "two commands") {
+		t.Errorf("one command: %q", lines)
+	}
+	now.Command += " --source another"
+	if lines := now.Moved(before); !strings.Contains(lines[0], "two commands") {
+		t.Errorf("another command: %q", lines)
 	}
 }

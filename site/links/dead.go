@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"docent/api"
@@ -131,7 +132,9 @@ func (s *Resolver) templated(l markup.Link) bool {
 
 // made reports whether a program makes a page of this name, or a file is published as it is.
 func (s *Resolver) made(name string) bool {
-	for _, above := range []string{s.DocsDir, path.Dir(s.Site.Config()), s.Site.Content()} {
+	folders := []string{path.Clean(s.DocsDir), path.Dir(s.Site.Config()), path.Clean(s.Site.Content())} // most often one
+	slices.Sort(folders)
+	for _, above := range slices.Compact(folders) {
 		for _, folder := range []string{"src/pages", "pages", "static", "public"} {
 			at := path.Join(above, folder, name)
 			for _, ext := range []string{"", ".html", ".js", ".jsx", ".ts", ".tsx", ".vue", ".astro", ".md", ".mdx"} {
@@ -215,19 +218,21 @@ func tagAnchors(p *markup.Page, add func(string)) {
 				continue
 			}
 			v := string(p.Src[a.Value.Start:a.Value.End])
+			named := false
 			switch a.Name {
 			case "id", "name", "anchor":
+				named = true
 				add(v)
-				for _, pre := range []string{"param-", "parameter-", "field-"} {
-					for _, sl := range Slugs(v) {
-						add(pre + sl)
-					}
-				}
-				fallthrough
 			case "title", "label", "path", "query", "body", "header":
-				for _, sl := range Slugs(v) {
-					add(sl)
-					add("param-" + sl)
+			default:
+				continue
+			}
+			for _, sl := range Slugs(v) {
+				add(sl)
+				add("param-" + sl)
+				if named {
+					add("parameter-" + sl)
+					add("field-" + sl)
 				}
 			}
 		}

@@ -32,36 +32,36 @@ const mostReferences = 20_000
 
 // A construct is a form in which generators name files in the text of a page. The first group is the path.
 type construct struct {
-	marker string // stands in each
-	re     *regexp.Regexp
-	base   Base
-	takes  bool // the text of the file becomes part of the page
-	code   bool // it is replaced within code too
-	soft   bool // one that leads nowhere is no fault: it may be of another generator
+	markers []string // one of them stands in each
+	re      *regexp.Regexp
+	base    Base
+	takes   bool // the text of the file becomes part of the page
+	code    bool // it is replaced within code too
+	soft    bool // one that leads nowhere is no fault: it may be of another generator
 }
 
 var constructs = []construct{
-	{"{{#", regexp.MustCompile(`(?:^|[^\\])\{\{#(?:include|rustdoc_include|playground|playpen)\s+([^\s}:]+)[^}\n]*\}\}`),
+	{[]string{"{{#"}, regexp.MustCompile(`(?:^|[^\\])\{\{#(?:include|rustdoc_include|playground|playpen)\s+([^\s}:]+)[^}\n]*\}\}`),
 		FileBase, true, true, false}, // mdBook
-	{"@include", regexp.MustCompile(`<!--\s*@include:\s*([^\s#{}]+)[^\n]*?-->`), FileBase, true, true, false},
-	{"<<<", regexp.MustCompile(`(?m)^[ \t]*<<<[ \t]*([@.\w][^\s#{\[]*)`), FileBase, true, false, false}, // VitePress
-	{"{%", regexp.MustCompile(`\{%-?\s*include(?:-markdown)?\s+["']([^"'{}]+)["']`), FileBase, true, true, true},
-	{"{%", regexp.MustCompile(`\{%-?\s*include_relative\s+([^\s%{}"']+)`), FileBase, true, true, false},
-	{"{%", regexp.MustCompile(`\{%-?\s*include(?:_cached)?\s+([^\s%{}"']+)`), PartBase, true, true, false},
-	{"{%", regexp.MustCompile(`\{%-?\s*link\s+([^\s%{}]+)`), SourceBase, false, true, false},
-	{"{%", regexp.MustCompile(`\{%-?\s*post_url\s+([^\s%{}]+)`), PostBase, false, true, false},
-	{"content-ref", regexp.MustCompile(`\{%\s*content-ref\s+url=["']([^"'{}]+)["']`), LinkBase, false, false, false},
-	{"8<", regexp.MustCompile(`(?m)^[ \t>]*-+8<-+[ \t]+["']([^"'\n:]+)[^"'\n]*["'][ \t]*\r?$`), SnippetBase, true, true, false},
-	{"{!", regexp.MustCompile(`\{!>?\s*([^\s{}!]+)\s*!\}`), SnippetBase, true, true, true}, // markdown-include
-	{"{include}", regexp.MustCompile("(?m)^[ \t]*(?:`{3,}|:{3,})\\{include\\}[ \t]+(\\S+)"), FileBase, true, true, false},
-	{"literalinclude", regexp.MustCompile("(?m)^[ \t]*(?:`{3,}|:{3,})\\{literalinclude\\}[ \t]+(\\S+)"), FileBase, true, true, false},
-	{"{doc}", regexp.MustCompile("\\{doc\\}`(?:[^`<\n]*<)?([^`<>\n]+?)>?`"), DocBase, false, false, false},
-	{"{ref}", regexp.MustCompile("\\{(?:num)?ref\\}`(?:[^`<\n]*<)?([^`<>\n]+?)>?`"), LabelBase, false, false, true},
-	{"ref", regexp.MustCompile(`\{\{[<%]\s*(?:rel)?ref\s+(?:path\s*=\s*)?["'\x60]?([^"'\x60\s>%{}]+)`), HugoBase, false, true, false},
-	{"{{", regexp.MustCompile(`\{\{[<%]\s*(?:include|readfile|include-?md|code|snippet)\s+(?:file\s*=\s*)?["']?([^"'\s>%{}=]+\.\w+)`),
+	{[]string{"@include"}, regexp.MustCompile(`<!--\s*@include:\s*([^\s#{}]+)[^\n]*?-->`), FileBase, true, true, false},
+	{[]string{"<<<"}, regexp.MustCompile(`(?m)^[ \t]*<<<[ \t]*([@.\w][^\s#{\[]*)`), FileBase, true, false, false}, // VitePress
+	{[]string{"{%"}, regexp.MustCompile(`\{%-?\s*include(?:-markdown)?\s+["']([^"'{}]+)["']`), FileBase, true, true, true},
+	{[]string{"{%"}, regexp.MustCompile(`\{%-?\s*include_relative\s+([^\s%{}"']+)`), FileBase, true, true, false},
+	{[]string{"{%"}, regexp.MustCompile(`\{%-?\s*include(?:_cached)?\s+([^\s%{}"']+)`), PartBase, true, true, false},
+	{[]string{"{%"}, regexp.MustCompile(`\{%-?\s*link\s+([^\s%{}]+)`), SourceBase, false, true, false},
+	{[]string{"{%"}, regexp.MustCompile(`\{%-?\s*post_url\s+([^\s%{}]+)`), PostBase, false, true, false},
+	{[]string{"content-ref"}, regexp.MustCompile(`\{%\s*content-ref\s+url=["']([^"'{}]+)["']`), LinkBase, false, false, false},
+	{[]string{"8<"}, regexp.MustCompile(`(?m)^[ \t>]*-+8<-+[ \t]+["']([^"'\n:]+)[^"'\n]*["'][ \t]*\r?$`), SnippetBase, true, true, false},
+	{[]string{"{!"}, regexp.MustCompile(`\{!>?\s*([^\s{}!]+)\s*!\}`), SnippetBase, true, true, true}, // markdown-include
+	{[]string{"{include}"}, regexp.MustCompile("(?m)^[ \t]*(?:`{3,}|:{3,})\\{include\\}[ \t]+(\\S+)"), FileBase, true, true, false},
+	{[]string{"literalinclude"}, regexp.MustCompile("(?m)^[ \t]*(?:`{3,}|:{3,})\\{literalinclude\\}[ \t]+(\\S+)"), FileBase, true, true, false},
+	{[]string{"{doc}"}, regexp.MustCompile("\\{doc\\}`(?:[^`<\n]*<)?([^`<>\n]+?)>?`"), DocBase, false, false, false},
+	{[]string{"{ref}", "{numref}"}, regexp.MustCompile("\\{(?:num)?ref\\}`(?:[^`<\n]*<)?([^`<>\n]+?)>?`"), LabelBase, false, false, true},
+	{[]string{"{{<", "{{%"}, regexp.MustCompile(`\{\{[<%]\s*(?:rel)?ref\s+(?:path\s*=\s*)?["'\x60]?([^"'\x60\s>%{}]+)`), HugoBase, false, true, false},
+	{[]string{"{{<", "{{%"}, regexp.MustCompile(`\{\{[<%]\s*(?:include|readfile|include-?md|code|snippet)\s+(?:file\s*=\s*)?["']?([^"'\s>%{}=]+\.\w+)`),
 		HugoBase, true, true, true},
-	{"[[", regexp.MustCompile(`\[\[([^\[\]\n]+)\]\]`), WikiBase, false, false, false},
-	{"require", regexp.MustCompile(`\brequire\(\s*["']([^"'\n]+)["']\s*\)`), LinkBase, true, false, true},
+	{[]string{"[["}, regexp.MustCompile(`\[\[([^\[\]\n]+)\]\]`), WikiBase, false, false, false},
+	{[]string{"require("}, regexp.MustCompile(`\brequire\(\s*["']([^"'\n]+)["']\s*\)`), LinkBase, true, false, true},
 }
 
 // named says what of reStructuredText and AsciiDoc leads to files, by the name of the role, the directive or the macro.
@@ -175,7 +175,7 @@ func (p *Page) constructs() (out []Link) {
 	}
 	src := p.Src[p.Body.Start:p.Body.End]
 	for _, c := range list {
-		if !bytes.Contains(src, []byte(c.marker)) {
+		if !slices.ContainsFunc(c.markers, func(m string) bool { return bytes.Contains(src, []byte(m)) }) {
 			continue
 		}
 		for _, m := range c.re.FindAllSubmatchIndex(src, mostReferences) {
@@ -185,7 +185,7 @@ func (p *Page) constructs() (out []Link) {
 			}
 			l := Link{Kind: IncludeLink, From: c.base, Takes: c.takes, Soft: c.soft, Dest: string(p.Src[at.Start:at.End]), At: at,
 				Span: Span{p.Body.Start + m[0], p.Body.Start + m[1]}}
-			if l.Span.Start < at.Start && c.marker == "{{#" && p.Src[l.Span.Start] != '{' {
+			if l.Span.Start < at.Start && c.markers[0] == "{{#" && p.Src[l.Span.Start] != '{' {
 				l.Span.Start++ // the character before it
 			}
 			l.narrow()

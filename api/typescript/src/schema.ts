@@ -21,8 +21,8 @@ export interface paths {
         put?: never;
         /**
          * Create a job
-         * @description The answer is sent once the job is on disk. With an `Idempotency-Key` the same request gives the same job for 24 hours; the same
-         *     key with another body is refused with 409. A repeat costs no use of the quota.
+         * @description Responds once the job is on disk. With an `Idempotency-Key`, the same request returns the same job for 24 hours; the same key
+         *     with a different body is refused with 409. A repeated request does not count against the quota.
          */
         post: operations["createJob"];
         delete?: never;
@@ -51,9 +51,8 @@ export interface paths {
         };
         /**
          * Read a job
-         * @description For polling. With `If-None-Match` an unchanged job is answered with 304. With `wait` the answer is held until the job changes, or the
-         *     seconds have passed: changes from the version named in `If-None-Match`, or where none is named and the job is active, from what
-         *     it is now.
+         * @description For polling. With `If-None-Match`, an unchanged job returns 304. With `wait`, the response is held until the job changes or the
+         *     time is up: compared with the version in `If-None-Match`, or, without one and while the job is active, with its current state.
          */
         get: operations["readJob"];
         put?: never;
@@ -61,10 +60,9 @@ export interface paths {
         delete?: never;
         options?: never;
         /**
-         * Whether a job has changed
-         * @description For polling. With `If-None-Match` an unchanged job is answered with 304. With `wait` the answer is held until the job changes, or the
-         *     seconds have passed: changes from the version named in `If-None-Match`, or where none is named and the job is active, from what
-         *     it is now.
+         * Check whether a job has changed
+         * @description For polling. With `If-None-Match`, an unchanged job returns 304. With `wait`, the response is held until the job changes or the
+         *     time is up: compared with the version in `If-None-Match`, or, without one and while the job is active, with its current state.
          */
         head: operations["headJob"];
         patch?: never;
@@ -91,9 +89,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give a job one more instruction
-         * @description To an active job it waits its turn. A completed or failed job becomes `active` again, and works on the same branch and pull request;
-         *     where that was merged or closed, on new ones. To an archived job: 409.
+         * Send a job another instruction
+         * @description If the job is active, the instruction waits its turn. A completed or failed job becomes `active` again and continues on the same
+         *     branch and pull request, or on new ones if those were merged or closed. An archived job returns 409.
          */
         post: operations["followUp"];
         delete?: never;
@@ -122,10 +120,10 @@ export interface paths {
         };
         /**
          * Follow a job
-         * @description The job's log as server-sent events: what there is beyond the last event that the caller has seen, and then what comes. Each has the
-         *     event's number as `id`, its type as `event`, and a JobEvent as `data`. Where early events are not kept any more, an event `omitted` says
-         *     up to which. When the job is no longer active an event `end` brings the job, and the stream ends; neither of these two has an
-         *     id. Who was cut off sends the last id as `Last-Event-ID` and misses nothing.
+         * @description The job's log as server-sent events: first the events after the last one that the caller has seen, then new ones as they happen.
+         *     Each has the event's number as `id`, its type as `event`, and a JobEvent as `data`. If early events are no longer kept, an
+         *     `omitted` event says up to which one. When the job is no longer active, an `end` event carries the job and the stream ends;
+         *     neither of these two has an id. After a dropped connection, send the last id as `Last-Event-ID` to miss nothing.
          */
         get: operations["jobEvents"];
         put?: never;
@@ -133,11 +131,11 @@ export interface paths {
         delete?: never;
         options?: never;
         /**
-         * Whether there is something to follow
-         * @description The job's log as server-sent events: what there is beyond the last event that the caller has seen, and then what comes. Each has the
-         *     event's number as `id`, its type as `event`, and a JobEvent as `data`. Where early events are not kept any more, an event `omitted` says
-         *     up to which. When the job is no longer active an event `end` brings the job, and the stream ends; neither of these two has an
-         *     id. Who was cut off sends the last id as `Last-Event-ID` and misses nothing.
+         * Check whether there is anything to follow
+         * @description The job's log as server-sent events: first the events after the last one that the caller has seen, then new ones as they happen.
+         *     Each has the event's number as `id`, its type as `event`, and a JobEvent as `data`. If early events are no longer kept, an
+         *     `omitted` event says up to which one. When the job is no longer active, an `end` event carries the job and the stream ends;
+         *     neither of these two has an id. After a dropped connection, send the last id as `Last-Event-ID` to miss nothing.
          */
         head: operations["headJobEvents"];
         patch?: never;
@@ -164,8 +162,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Put a job away
-         * @description Sets `archivedAt`. The branch and the pull request stay. Takes no body.
+         * Archive a job
+         * @description Sets `archivedAt`. The branch and the pull request remain. Takes no body.
          */
         post: operations["archiveJob"];
         delete?: never;
@@ -245,11 +243,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Create a job, and read its run as a data stream
+         * Create a job and stream its progress
          * @deprecated
-         * @description The system's and the user's messages, in their order, are the instruction. The answer is in the data stream protocol of chat SDK 4; it ends
-         *     when the job does, and a caller that leaves does not end the job. The same body by the same key within 10 seconds is the same job,
-         *     read again from its start; with an `Idempotency-Key`, within 24 hours.
+         * @description The system and user messages, in order, form the instruction. The response uses the data stream protocol of chat SDK 4; it ends
+         *     when the job does, and a caller that disconnects does not end the job. The same body with the same key within 10 seconds is the
+         *     same job, streamed again from its start; with an `Idempotency-Key`, within 24 hours.
          */
         post: operations["createSession"];
         delete?: never;
@@ -274,7 +272,7 @@ export interface paths {
         /**
          * List sessions, newest first
          * @deprecated
-         * @description All of them where `take` is not given.
+         * @description Returns all of them without `take`.
          */
         get: operations["listSessions"];
         put?: never;
@@ -284,7 +282,7 @@ export interface paths {
         /**
          * List sessions, newest first
          * @deprecated
-         * @description All of them where `take` is not given.
+         * @description Returns all of them without `take`.
          */
         head: operations["headSessions"];
         patch?: never;
@@ -339,23 +337,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the newest answer of a chat again from its start, and then live
+         * Resume the latest answer of a chat from its start
          * @deprecated
          */
         get: operations["resumeV1"];
         put?: never;
         /**
-         * Ask, and read the answer as a data stream
+         * Ask, and stream the answer as a data stream
          * @deprecated
-         * @description The data stream protocol of chat SDK 4: one part a line, `code:json`. It ends with `2:[{"type":"finish","threadId":…}]`,
-         *     the same as annotation `8:`, and `d:`. A fault after the first byte is `3:"…"`.
+         * @description The data stream protocol of chat SDK 4: one part per line, `code:json`. It ends with `2:[{"type":"finish","threadId":…}]`, the
+         *     same as annotation `8:`, and `d:`. An error after the first byte is `3:"…"`.
          */
         post: operations["askV1"];
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightMessageV1"];
         /**
-         * Read the newest answer of a chat again from its start, and then live
+         * Resume the latest answer of a chat from its start
          * @deprecated
          */
         head: operations["headResumeV1"];
@@ -378,15 +376,15 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask, and read the answer as server-sent events
-         * @description The UI message stream of chat SDK 5 and later. The thread's id is in `messageMetadata` of the events `start` and `finish`;
-         *     the latter also has `"model": "builtin", "fallback": true` where the built-in model answered for one that could not. A fault
-         *     after the first byte is an event `error`. The stream ends with `data: [DONE]`. With `Accept: application/json` alone, the answer
-         *     comes in one piece when it has ended.
+         * Ask, and stream the answer as server-sent events
+         * @description The UI message stream of chat SDK 5 and later. The thread's id is in the `messageMetadata` of the `start` and `finish` events;
+         *     the latter also has `"model": "builtin", "fallback": true` if the built-in model answered because another was unavailable. An
+         *     error after the first byte is an `error` event. The stream ends with `data: [DONE]`. With `Accept: application/json` alone, the
+         *     complete answer is returned in one piece.
          */
         post: operations["askV2"];
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightMessageV2"];
         head?: never;
         patch?: never;
@@ -403,21 +401,21 @@ export interface paths {
                  */
                 domain: components["parameters"]["domain"];
                 /**
-                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @description The chat's id as the client created it (with the same key and from the same address that asked), or the thread's id.
                  * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 id: string;
             };
             cookie?: never;
         };
-        /** Read the newest answer again from its start, and then live */
+        /** Resume the latest answer from its start */
         get: operations["resumeV2"];
         put?: never;
         post?: never;
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightStreamV2"];
-        /** Read the newest answer again from its start, and then live */
+        /** Resume the latest answer from its start */
         head: operations["headResumeV2"];
         patch?: never;
         trace?: never;
@@ -436,24 +434,24 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get a proof of work to solve
-         * @description Where the project asks for a proof of work, or your network has asked many questions today, each question brings the solution of a challenge in the header `X-Altcha`. It has the
-         *     form of altcha's first version: the client finds the `number` from 0 to `maxnumber` for which the SHA-256 of `salt` and the number is
-         *     `challenge`, and sends `{algorithm, challenge, number, salt, signature}` as JSON in base64. A challenge is good for ten minutes and
-         *     for one question.
+         * Get a proof-of-work challenge
+         * @description If the project requires proof of work, or your network has asked many questions today, each question must carry the solution of
+         *     a challenge in the `X-Altcha` header. The format is that of altcha version 1: find the `number` from 0 to `maxnumber` for which
+         *     the SHA-256 of `salt` followed by the number is `challenge`, and send `{algorithm, challenge, number, salt, signature}` as
+         *     base64-encoded JSON. A challenge is valid for ten minutes and for one question.
          */
         get: operations["getChallenge"];
         put?: never;
         post?: never;
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightChallenge"];
         /**
-         * Get a proof of work to solve
-         * @description Where the project asks for a proof of work, or your network has asked many questions today, each question brings the solution of a challenge in the header `X-Altcha`. It has the
-         *     form of altcha's first version: the client finds the `number` from 0 to `maxnumber` for which the SHA-256 of `salt` and the number is
-         *     `challenge`, and sends `{algorithm, challenge, number, salt, signature}` as JSON in base64. A challenge is good for ten minutes and
-         *     for one question.
+         * Get a proof-of-work challenge
+         * @description If the project requires proof of work, or your network has asked many questions today, each question must carry the solution of
+         *     a challenge in the `X-Altcha` header. The format is that of altcha version 1: find the `number` from 0 to `maxnumber` for which
+         *     the SHA-256 of `salt` followed by the number is `challenge`, and send `{algorithm, challenge, number, salt, signature}` as
+         *     base64-encoded JSON. A challenge is valid for ten minutes and for one question.
          */
         head: operations["headChallenge"];
         patch?: never;
@@ -477,7 +475,7 @@ export interface paths {
         /** Search the documentation */
         post: operations["search"];
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightSearch"];
         head?: never;
         patch?: never;
@@ -501,7 +499,7 @@ export interface paths {
         /** Read a page of the documentation */
         post: operations["readPage"];
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightPage"];
         head?: never;
         patch?: never;
@@ -524,12 +522,12 @@ export interface paths {
         put?: never;
         /**
          * Rate an answer
-         * @description What a reader thinks of an answer. The ids are those that came with the answer. Rating the same answer again replaces the earlier
-         *     rating, and its comment. Stored when it is answered.
+         * @description A reader's rating of an answer. Use the ids that came with the answer. Rating the same answer again replaces the earlier rating
+         *     and its comment. The rating is on disk before the response is sent.
          */
         post: operations["rateAnswer"];
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightFeedback"];
         head?: never;
         patch?: never;
@@ -551,14 +549,14 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Hand a conversation over to people
-         * @description Sends the event `contact.requested` with the conversation to the project's webhooks, and opens an issue if the project is set so. Only
-         *     where the project's `widget.contact` is `form`. Stored when it is answered. The same message at the same answer is stored once; another
-         *     one is refused until a further question was asked.
+         * Hand a conversation over to a person
+         * @description Sends a `contact.requested` event with the conversation to the project's webhooks, and opens an issue if the project is
+         *     configured to. Available only if the project's `widget.contact` is `form`. The message is on disk before the response is sent.
+         *     The same message for the same answer is stored once; a different one is refused until another question has been asked.
          */
         post: operations["handOver"];
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightContact"];
         head?: never;
         patch?: never;
@@ -581,8 +579,9 @@ export interface paths {
         put?: never;
         /**
          * Re-index the documentation
-         * @description Reads the project's source and indexes what changed, in the background. Once it is accepted it comes to `success` or `failure`, also
-         *     over a restart. While one is `queued` no second one is: the answer names the one that waits. Takes no body.
+         * @description Reads the project's source and indexes what changed, in the background. Once accepted, an update ends in `success` or `failure`,
+         *     even across a restart. Only one update can be `queued` at a time: a further request returns the one that is waiting. Takes no
+         *     body.
          */
         post: operations["startUpdate"];
         delete?: never;
@@ -597,7 +596,7 @@ export interface paths {
             header?: never;
             path: {
                 /**
-                 * @description The id of the update.
+                 * @description The update's id.
                  * @example upd_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 statusId: string;
@@ -605,8 +604,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How far an update has come
-         * @description The newest 200 updates of a project are remembered.
+         * Check the progress of an update
+         * @description The latest 200 updates of a project are kept.
          */
         get: operations["updateStatus"];
         put?: never;
@@ -614,8 +613,8 @@ export interface paths {
         delete?: never;
         options?: never;
         /**
-         * How far an update has come
-         * @description The newest 200 updates of a project are remembered.
+         * Check the progress of an update
+         * @description The latest 200 updates of a project are kept.
          */
         head: operations["headUpdateStatus"];
         patch?: never;
@@ -637,11 +636,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * What a code host calls when it was pushed to
-         * @description Takes the push events of GitHub, GitLab, Gitea and Forgejo, as JSON. It needs no key: GitHub, Gitea and Forgejo sign the body with the
-         *     project's secret (HMAC-SHA-256), GitLab sends the secret. A push to the documentation's branch re-indexes it; automations that wait for the
-         *     repository begin. The same push may be sent again. All other events are answered with 204; those of
-         *     pull requests and their comments have that pull request looked at.
+         * Receive a code host's push event
+         * @description Accepts push events from GitHub, GitLab, Gitea, and Forgejo, as JSON. No key is needed: GitHub, Gitea, and Forgejo sign the body
+         *     with the project's secret (HMAC-SHA-256); GitLab sends the secret. A push to the documentation's branch re-indexes it and starts
+         *     automations that wait for that repository. The same push may be delivered more than once. All other events return 204; events of
+         *     pull requests and their comments trigger a check of that pull request.
          */
         post: operations["push"];
         delete?: never;
@@ -665,8 +664,8 @@ export interface paths {
         };
         /**
          * Questions and their answers, newest first
-         * @description One entry for each question whose answer has ended, by the time it was asked. `id` names the thread. `totals` count the whole time
-         *     between `dateFrom` and `dateTo`, and come with the first page.
+         * @description One entry for each question whose answer is finished, by the time it was asked. `id` is the thread's. `totals` cover the whole
+         *     range from `dateFrom` to `dateTo`, and come with the first page only.
          */
         get: operations["listConversations"];
         put?: never;
@@ -675,8 +674,8 @@ export interface paths {
         options?: never;
         /**
          * Questions and their answers, newest first
-         * @description One entry for each question whose answer has ended, by the time it was asked. `id` names the thread. `totals` count the whole time
-         *     between `dateFrom` and `dateTo`, and come with the first page.
+         * @description One entry for each question whose answer is finished, by the time it was asked. `id` is the thread's. `totals` cover the whole
+         *     range from `dateFrom` to `dateTo`, and come with the first page only.
          */
         head: operations["headConversations"];
         patch?: never;
@@ -725,8 +724,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Who asks, and how
-         * @description `web` are questions from pages in browsers, `api` those from programs, `other` those of which it is not known. `callers` lists the
+         * Who asks, and from where
+         * @description `web` counts questions from web pages, `api` those from programs, and `other` those of unknown origin. `callers` lists the
          *     values of `fp`, most questions first.
          */
         get: operations["callerStats"];
@@ -735,8 +734,8 @@ export interface paths {
         delete?: never;
         options?: never;
         /**
-         * Who asks, and how
-         * @description `web` are questions from pages in browsers, `api` those from programs, `other` those of which it is not known. `callers` lists the
+         * Who asks, and from where
+         * @description `web` counts questions from web pages, `api` those from programs, and `other` those of unknown origin. `callers` lists the
          *     values of `fp`, most questions first.
          */
         head: operations["headCallerStats"];
@@ -757,9 +756,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What was searched for, most frequent first
-         * @description Searches that differ in case and space alone are one. What a reader types into a search box is one search, however many requests the
-         *     box sends. Searches are counted some seconds later, as far as memory allows, and for 400 days.
+         * Search terms, most frequent first
+         * @description Searches that differ only in case or spacing count as one. Typing into a search box counts as one search, however many requests
+         *     the box sends. Searches are counted after a few seconds, as far as memory allows, and kept for 400 days.
          */
         get: operations["listSearches"];
         put?: never;
@@ -767,9 +766,9 @@ export interface paths {
         delete?: never;
         options?: never;
         /**
-         * What was searched for, most frequent first
-         * @description Searches that differ in case and space alone are one. What a reader types into a search box is one search, however many requests the
-         *     box sends. Searches are counted some seconds later, as far as memory allows, and for 400 days.
+         * Search terms, most frequent first
+         * @description Searches that differ only in case or spacing count as one. Typing into a search box counts as one search, however many requests
+         *     the box sends. Searches are counted after a few seconds, as far as memory allows, and kept for 400 days.
          */
         head: operations["headSearches"];
         patch?: never;
@@ -789,8 +788,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What readers think of answers, newest first
-         * @description Also of answers that were replaced by another one since.
+         * Ratings of answers, newest first
+         * @description Includes ratings of answers that have since been replaced.
          */
         get: operations["listFeedback"];
         put?: never;
@@ -798,8 +797,8 @@ export interface paths {
         delete?: never;
         options?: never;
         /**
-         * What readers think of answers, newest first
-         * @description Also of answers that were replaced by another one since.
+         * Ratings of answers, newest first
+         * @description Includes ratings of answers that have since been replaced.
          */
         head: operations["headFeedback"];
         patch?: never;
@@ -819,8 +818,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How answers were rated, by the pages that they cite
-         * @description An answer that cites several pages counts for each.
+         * Ratings by cited page
+         * @description An answer that cites several pages counts for each of them.
          */
         get: operations["listPageFeedback"];
         put?: never;
@@ -828,8 +827,8 @@ export interface paths {
         delete?: never;
         options?: never;
         /**
-         * How answers were rated, by the pages that they cite
-         * @description An answer that cites several pages counts for each.
+         * Ratings by cited page
+         * @description An answer that cites several pages counts for each of them.
          */
         head: operations["headPageFeedback"];
         patch?: never;
@@ -851,10 +850,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask the questions of one conversation, to judge the answers
-         * @description The questions are asked one after the other in a thread of their own, which is removed afterwards. They count against no quota of
-         *     readers, and neither analytics nor webhooks hear of them. `docent eval answers` judges with it. The answer comes when the last one
-         *     is complete, which with a language model may take as long as its time limit for each question.
+         * Ask a conversation's questions to evaluate the answers
+         * @description The questions are asked in order in a separate thread, which is deleted afterwards. They count against no reader quota, and do
+         *     not appear in analytics or webhooks. `docent eval answers` uses this. The response comes when the last answer is complete; with
+         *     a language model, that can take up to the time limit for each question.
          */
         post: operations["evaluate"];
         delete?: never;
@@ -870,13 +869,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the process lives */
+        /** Liveness probe */
         get: operations["health"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
-        /** Whether the process lives */
+        /** Liveness probe */
         head: operations["headHealth"];
         patch?: never;
         trace?: never;
@@ -888,13 +887,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether work is taken */
+        /** Readiness probe */
         get: operations["ready"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
-        /** Whether work is taken */
+        /** Readiness probe */
         head: operations["headReady"];
         patch?: never;
         trace?: never;
@@ -907,8 +906,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Figures for Prometheus
-         * @description Without a key from the networks that the operator named (loopback where none); else with an admin key.
+         * Prometheus metrics
+         * @description No key is needed from the networks that the operator allows (by default, loopback); otherwise requires an admin key.
          */
         get: operations["metrics"];
         put?: never;
@@ -916,8 +915,8 @@ export interface paths {
         delete?: never;
         options?: never;
         /**
-         * Figures for Prometheus
-         * @description Without a key from the networks that the operator named (loopback where none); else with an admin key.
+         * Prometheus metrics
+         * @description No key is needed from the networks that the operator allows (by default, loopback); otherwise requires an admin key.
          */
         head: operations["headMetrics"];
         patch?: never;
@@ -973,8 +972,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How the widget looks on a project's site
-         * @description What the project has stored, as the widget's data attributes. A domain that is nobody's has stored nothing.
+         * Read the widget's settings for a site
+         * @description The project's stored settings, as the widget's data attributes. An unknown domain has none.
          */
         get: operations["readWidgetSettings"];
         put?: never;
@@ -982,8 +981,8 @@ export interface paths {
         delete?: never;
         options?: never;
         /**
-         * How the widget looks on a project's site
-         * @description What the project has stored, as the widget's data attributes. A domain that is nobody's has stored nothing.
+         * Read the widget's settings for a site
+         * @description The project's stored settings, as the widget's data attributes. An unknown domain has none.
          */
         head: operations["headWidgetSettings"];
         patch?: never;
@@ -1004,7 +1003,7 @@ export interface paths {
         };
         /**
          * The widget's scripts
-         * @description `v1.js` is what pages name in a script tag; it loads the rest when it is used.
+         * @description `v1.js` is the file for the script tag; it loads the rest on first use.
          */
         get: operations["readWidget"];
         put?: never;
@@ -1013,7 +1012,7 @@ export interface paths {
         options?: never;
         /**
          * The widget's scripts
-         * @description `v1.js` is what pages name in a script tag; it loads the rest when it is used.
+         * @description `v1.js` is the file for the script tag; it loads the rest on first use.
          */
         head: operations["headWidget"];
         patch?: never;
@@ -1029,15 +1028,15 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask as clients of OpenAI's API do
-         * @description For programs that know OpenAI's chat completions: the model is the project's domain. The last message is the question. Messages
-         *     before it are the conversation so far, unless `metadata.thread_id` names a thread, which has its own. System messages are shown to a language
-         *     model as context; they set no rules. The pages that the answer cites are a list at the end of the text, and its `annotations`. Settings of
-         *     a model, tools and unknown fields are passed over.
+         * Ask: OpenAI-compatible chat completions
+         * @description For programs that use OpenAI's chat completions: the model is the project's domain. The last message is the question. The
+         *     messages before it are the conversation so far, unless `metadata.thread_id` names a thread, which has its own history. System
+         *     messages are given to a language model as context; they cannot override the assistant's rules. Cited pages are listed at the end
+         *     of the text and in its `annotations`. Model settings, tools, and unknown fields are ignored.
          */
         post: operations["createCompletion"];
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightCompletion"];
         head?: never;
         patch?: never;
@@ -1053,15 +1052,16 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask as clients of OpenAI's Responses do
-         * @description For programs that know OpenAI's Responses. `model` is the project's domain, and `input` the question, or messages that end with it. Messages before it are
-         *     the conversation, unless `previous_response_id`, an answer's `id`, or `metadata.thread_id` names a thread in which the question goes on. `instructions` and
-         *     system messages are context for a language model; they set no rules. The cited pages are a list at the end of the text, and its `annotations`. Settings of a
-         *     model, tools and unknown fields are passed over; answers are not read by `id`.
+         * Ask: OpenAI-compatible Responses
+         * @description For programs that use OpenAI's Responses. `model` is the project's domain, and `input` is the question, or messages that end
+         *     with it. The messages before it are the conversation so far, unless `previous_response_id` (the `id` of an answer) or
+         *     `metadata.thread_id` names a thread to continue. `instructions` and system messages are context for a language model; they
+         *     cannot override the assistant's rules. Cited pages are listed at the end of the text and in its `annotations`. Model settings,
+         *     tools, and unknown fields are ignored; answers cannot be retrieved by `id`.
          */
         post: operations["createResponse"];
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightResponse"];
         head?: never;
         patch?: never;
@@ -1083,14 +1083,15 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask as clients of AG-UI do
-         * @description For CopilotKit and other clients of AG-UI: a run is a question, and its last message is what is asked. Messages before it are the conversation so far,
-         *     unless `threadId` is a thread's, which has its own. System messages and `context` are shown to a language model as context; they set no rules. The pages
-         *     that the answer cites are a list at the end of the text, and an event `CUSTOM` named `sources`. State, tools and unknown fields are passed over.
+         * Ask: AG-UI
+         * @description For CopilotKit and other AG-UI clients: a run is a question, and its last message is what is asked. The messages before it are
+         *     the conversation so far, unless `threadId` is a thread's id, which has its own history. System messages and `context` are given
+         *     to a language model as context; they cannot override the assistant's rules. Cited pages are listed at the end of the text and in
+         *     a `CUSTOM` event named `sources`. State, tools, and unknown fields are ignored.
          */
         post: operations["runAgent"];
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightRun"];
         head?: never;
         patch?: never;
@@ -1103,14 +1104,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The domain of the key's project, as OpenAI lists models */
+        /** List models (the domain of the key's project) */
         get: operations["listModels"];
         put?: never;
         post?: never;
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightModels"];
-        /** The domain of the key's project, as OpenAI lists models */
+        /** List models (the domain of the key's project) */
         head: operations["headModels"];
         patch?: never;
         trace?: never;
@@ -1128,14 +1129,14 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** The domain of the key's project, as OpenAI describes a model */
+        /** Get a model (the domain of the key's project) */
         get: operations["readModel"];
         put?: never;
         post?: never;
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightModel"];
-        /** The domain of the key's project, as OpenAI describes a model */
+        /** Get a model (the domain of the key's project) */
         head: operations["headModel"];
         patch?: never;
         trace?: never;
@@ -1151,7 +1152,7 @@ export interface paths {
                  */
                 domain: components["parameters"]["domain"];
                 /**
-                 * @description `llms.txt`, `llms-full.txt`, or the path of a page with the ending `.md`, with slashes as they are.
+                 * @description `llms.txt`, `llms-full.txt`, or the path of a page plus `.md`, with slashes unescaped.
                  * @example llms.txt
                  */
                 file: string;
@@ -1159,22 +1160,22 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What is published, as Markdown
-         * @description `llms.txt` lists the pages with where each is as Markdown, `llms-full.txt` is all pages of the current version in the site's own
-         *     language, and any other name is one page. Needs no key where the project is public. With `If-None-Match`, what has not changed is
-         *     answered with 304.
+         * Published pages as Markdown
+         * @description `llms.txt` lists the pages with links to their Markdown, `llms-full.txt` contains all pages of the current version in the site's
+         *     own language, and any other name is a single page. No key is needed if the project is public. With `If-None-Match`, unchanged
+         *     content returns 304.
          */
         get: operations["readLLMS"];
         put?: never;
         post?: never;
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightLLMS"];
         /**
-         * What is published, as Markdown
-         * @description `llms.txt` lists the pages with where each is as Markdown, `llms-full.txt` is all pages of the current version in the site's own
-         *     language, and any other name is one page. Needs no key where the project is public. With `If-None-Match`, what has not changed is
-         *     answered with 304.
+         * Published pages as Markdown
+         * @description `llms.txt` lists the pages with links to their Markdown, `llms-full.txt` contains all pages of the current version in the site's
+         *     own language, and any other name is a single page. No key is needed if the project is public. With `If-None-Match`, unchanged
+         *     content returns 304.
          */
         head: operations["headLLMS"];
         patch?: never;
@@ -1194,23 +1195,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the newest answer of a chat again from its start, and then live
+         * Resume the latest answer of a chat from its start
          * @deprecated
          */
         get: operations["resumeV1Unprefixed"];
         put?: never;
         /**
-         * Ask, and read the answer as a data stream
+         * Ask, and stream the answer as a data stream
          * @deprecated
-         * @description The data stream protocol of chat SDK 4: one part a line, `code:json`. It ends with `2:[{"type":"finish","threadId":…}]`,
-         *     the same as annotation `8:`, and `d:`. A fault after the first byte is `3:"…"`.
+         * @description The data stream protocol of chat SDK 4: one part per line, `code:json`. It ends with `2:[{"type":"finish","threadId":…}]`, the
+         *     same as annotation `8:`, and `d:`. An error after the first byte is `3:"…"`.
          */
         post: operations["askV1Unprefixed"];
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightMessageV1Unprefixed"];
         /**
-         * Read the newest answer of a chat again from its start, and then live
+         * Resume the latest answer of a chat from its start
          * @deprecated
          */
         head: operations["headResumeV1Unprefixed"];
@@ -1233,15 +1234,15 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask, and read the answer as server-sent events
-         * @description The UI message stream of chat SDK 5 and later. The thread's id is in `messageMetadata` of the events `start` and `finish`;
-         *     the latter also has `"model": "builtin", "fallback": true` where the built-in model answered for one that could not. A fault
-         *     after the first byte is an event `error`. The stream ends with `data: [DONE]`. With `Accept: application/json` alone, the answer
-         *     comes in one piece when it has ended.
+         * Ask, and stream the answer as server-sent events
+         * @description The UI message stream of chat SDK 5 and later. The thread's id is in the `messageMetadata` of the `start` and `finish` events;
+         *     the latter also has `"model": "builtin", "fallback": true` if the built-in model answered because another was unavailable. An
+         *     error after the first byte is an `error` event. The stream ends with `data: [DONE]`. With `Accept: application/json` alone, the
+         *     complete answer is returned in one piece.
          */
         post: operations["askV2Unprefixed"];
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightMessageV2Unprefixed"];
         head?: never;
         patch?: never;
@@ -1258,21 +1259,21 @@ export interface paths {
                  */
                 domain: components["parameters"]["domain"];
                 /**
-                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @description The chat's id as the client created it (with the same key and from the same address that asked), or the thread's id.
                  * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 id: string;
             };
             cookie?: never;
         };
-        /** Read the newest answer again from its start, and then live */
+        /** Resume the latest answer from its start */
         get: operations["resumeV2Unprefixed"];
         put?: never;
         post?: never;
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightStreamV2Unprefixed"];
-        /** Read the newest answer again from its start, and then live */
+        /** Resume the latest answer from its start */
         head: operations["headResumeV2Unprefixed"];
         patch?: never;
         trace?: never;
@@ -1295,7 +1296,7 @@ export interface paths {
         /** Search the documentation */
         post: operations["searchUnprefixed"];
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightSearchUnprefixed"];
         head?: never;
         patch?: never;
@@ -1319,7 +1320,7 @@ export interface paths {
         /** Read a page of the documentation */
         post: operations["readPageUnprefixed"];
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightPageUnprefixed"];
         head?: never;
         patch?: never;
@@ -1342,12 +1343,12 @@ export interface paths {
         put?: never;
         /**
          * Rate an answer
-         * @description What a reader thinks of an answer. The ids are those that came with the answer. Rating the same answer again replaces the earlier
-         *     rating, and its comment. Stored when it is answered.
+         * @description A reader's rating of an answer. Use the ids that came with the answer. Rating the same answer again replaces the earlier rating
+         *     and its comment. The rating is on disk before the response is sent.
          */
         post: operations["rateAnswerUnprefixed"];
         delete?: never;
-        /** What a browser asks before it calls from another origin */
+        /** CORS preflight */
         options: operations["preflightFeedbackUnprefixed"];
         head?: never;
         patch?: never;
@@ -1365,8 +1366,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * An instruction of a job has ended
-         * @description The first one, and each follow-up. `status` is `completed`, `failed` or `cancelled`; `waiting` counts follow-ups that the job goes on with.
+         * A job's instruction ended
+         * @description Sent for the first instruction and for each follow-up. `status` is `completed`, `failed` or `cancelled`; `waiting` counts the follow-ups still to come.
          */
         post: operations["onJobEnded"];
         delete?: never;
@@ -1385,8 +1386,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * A job has opened a pull request
-         * @description A job has opened a pull request.
+         * A job opened a pull request
+         * @description A job opened a pull request.
          */
         post: operations["onPullRequestOpened"];
         delete?: never;
@@ -1446,7 +1447,7 @@ export interface webhooks {
         put?: never;
         /**
          * The documentation has no answer to a question
-         * @description What is asked in the playground of the console is not sent.
+         * @description Not sent for questions in the console's playground.
          */
         post: operations["onQuestionUnanswered"];
         delete?: never;
@@ -1466,7 +1467,7 @@ export interface webhooks {
         put?: never;
         /**
          * A reader rates an answer down
-         * @description It is sent once more when a reason is added.
+         * @description Sent again when a reason is added.
          */
         post: operations["onAnswerRatedDown"];
         delete?: never;
@@ -1486,7 +1487,7 @@ export interface webhooks {
         put?: never;
         /**
          * A reader hands a conversation over to people
-         * @description With the reader's message and the conversation.
+         * @description Includes the reader's message and the conversation.
          */
         post: operations["onContactRequested"];
         delete?: never;
@@ -1505,7 +1506,7 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * Somebody sends a test
+         * A test event
          * @description Sent on request, to test the webhook.
          */
         post: operations["onWebhookTest"];
@@ -1546,15 +1547,15 @@ export interface components {
                 include_usage?: boolean | null;
             } | null;
             n?: number | null;
-            /** @description Who asks: a user's id. Left out, it is `anonymous`. */
+            /** @description Who is asking: a user's id. Default: `anonymous`. */
             user?: string | null;
-            /** @description The same by its newer name. */
+            /** @description The same, under its newer name. */
             safety_identifier?: string | null;
-            /** @description Other members are passed over. */
+            /** @description Other members are ignored. */
             metadata?: {
                 /** @description The thread that the question continues. */
                 thread_id?: string | null;
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 thread_key?: string | null;
             } | null;
             retrievalPageSize?: number;
@@ -1570,33 +1571,33 @@ export interface components {
             model: string;
             input: string | components["schemas"]["ResponseInput"][];
             instructions?: string | null;
-            /** @description The `id` of the answer that the question goes on from. */
+            /** @description The `id` of the answer to continue from. */
             previous_response_id?: string | null;
             stream?: boolean | null;
-            /** @description Who asks: a user's id. Left out, it is `anonymous`. */
+            /** @description Who is asking: a user's id. Default: `anonymous`. */
             user?: string | null;
-            /** @description The same by its newer name. */
+            /** @description The same, under its newer name. */
             safety_identifier?: string | null;
-            /** @description Other members are passed over. */
+            /** @description Other members are ignored. */
             metadata?: {
                 /** @description The thread that the question continues. */
                 thread_id?: string | null;
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 thread_key?: string | null;
             } | null;
             retrievalPageSize?: number;
             filter?: components["schemas"]["Filter"];
         };
-        /** @description A message. Items of other kinds are passed over. */
+        /** @description A message. Items of other kinds are ignored. */
         ResponseInput: {
             type?: string;
             /** @enum {string} */
             role?: "system" | "developer" | "user" | "assistant" | "tool" | "function";
-            /** @description Text, or parts of type `input_text` or `output_text`. Other parts are passed over. */
+            /** @description Text, or parts of type `input_text` or `output_text`. Other parts are ignored. */
             content?: unknown;
         };
         RunInput: {
-            /** @description The client's own, or a thread's id: then the run continues that thread. */
+            /** @description The client's own id, or a thread's id to continue that thread. */
             threadId: string;
             runId: string;
             messages: components["schemas"]["RunMessage"][];
@@ -1604,11 +1605,11 @@ export interface components {
                 description?: string | null;
                 value?: string | null;
             }[] | null;
-            /** @description Other members are passed over. */
+            /** @description Other members are ignored. */
             forwardedProps?: {
-                /** @description Who asks. Left out, it is `anonymous`. */
+                /** @description Who is asking. Default: `anonymous`. */
                 fp?: string | null;
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 threadKey?: string | null;
                 retrievalPageSize?: number;
                 currentPath?: string | null;
@@ -1618,12 +1619,12 @@ export interface components {
         RunMessage: {
             /** @enum {string} */
             role: "activity" | "reasoning" | "system" | "developer" | "user" | "assistant" | "tool" | "function";
-            /** @description Text, or parts as of `MessagePart`; of `activity` anything. */
+            /** @description Text, or parts as in `MessagePart`; anything for `activity`. */
             content?: unknown;
         };
         /**
-         * @description The `data` of one server-sent event of AG-UI. `threadId` and `runId` are the client's; the thread's own id and the answer's are in `result`. A fault
-         *     after the first byte is a `RUN_ERROR`.
+         * @description The `data` of one server-sent event of AG-UI. `threadId` and `runId` are the client's; Docent's thread id and answer id are in
+         *     `result`. An error after the first byte is a `RUN_ERROR`.
          */
         RunEvent: {
             /** @enum {string} */
@@ -1637,7 +1638,7 @@ export interface components {
             toolCallId?: string;
             /** @enum {string} */
             toolCallName?: "search";
-            /** @description What a search has found as JSON. */
+            /** @description Search results, as JSON. */
             content?: string;
             /** @enum {string} */
             name?: "sources";
@@ -1671,7 +1672,7 @@ export interface components {
             /** @constant */
             owned_by: "docent";
         };
-        /** @description Tokens, as far as the model counts them. */
+        /** @description Tokens, if the model reports them. */
         CompletionUsage: {
             prompt_tokens: number;
             completion_tokens: number;
@@ -1751,8 +1752,8 @@ export interface components {
             };
         };
         /**
-         * @description The `data` of one server-sent event. The last one is followed by `data: [DONE]`, which is no JSON. A fault after the first byte is one
-         *     with `error`.
+         * @description The `data` of one server-sent event. The last one is followed by `data: [DONE]`, which is not JSON. An error after the first
+         *     byte is an event with `error`.
          */
         CompletionChunk: {
             id?: string;
@@ -1846,7 +1847,7 @@ export interface components {
                     }[];
                 }[];
             }[];
-            /** @description Tokens, as far as the model counts them. */
+            /** @description Tokens, if the model reports them. */
             usage: {
                 input_tokens?: number;
                 output_tokens?: number;
@@ -1858,8 +1859,9 @@ export interface components {
             };
         };
         /**
-         * @description The `data` of one server-sent event, as OpenAI's Responses have them: `response.created` and `response.in_progress`, then the message with its
-         *     text in pieces, and at the end `response.completed` or `response.incomplete` with the whole answer. A fault after the first byte is `error`, then `response.failed`.
+         * @description The `data` of one server-sent event, as in OpenAI's Responses: `response.created` and `response.in_progress`, then the message
+         *     with its text in pieces, and finally `response.completed` or `response.incomplete` with the whole answer. An error after the
+         *     first byte is `error`, then `response.failed`.
          */
         ResponseEvent: {
             type: string;
@@ -1874,7 +1876,7 @@ export interface components {
             message?: string;
         };
         /**
-         * @description An answer in one piece.
+         * @description A complete answer in one piece.
          * @example {
          *       "threadId": "thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
          *       "messageId": "msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
@@ -1894,11 +1896,11 @@ export interface components {
          */
         WholeAnswer: {
             threadId: components["schemas"]["ThreadId"];
-            /** @description The thread's secret, only with the answer that opens the thread. */
+            /** @description The thread's secret, only with the answer that starts the thread. */
             threadKey?: string;
             messageId: string;
             text: string;
-            /** @description `[1]` in the text is the first one. */
+            /** @description `[1]` in the text refers to the first one. */
             sources: {
                 title?: string;
                 url: string;
@@ -1932,20 +1934,20 @@ export interface components {
             /** @description The same sentence. */
             message: string;
             /**
-             * @description Which quota or which budget is used up: with the code `rate_limited` yours, with `overloaded` everybody's.
+             * @description Which quota or budget is used up: yours with the code `rate_limited`, everyone's with `overloaded`.
              * @enum {string}
              */
             limit?: "project-hour" | "key-month" | "org-hour" | "ip-day" | "ip-share" | "client-connections" | "client-bodies" | "client-body-memory" | "client-requests" | "client-pages" | "client-streams" | "client-standing" | "client-sessions" | "key-streams" | "bodies" | "body-memory" | "requests" | "pages" | "streams" | "standing" | "sessions";
             code: components["schemas"]["ErrorCode"];
-            /** @description Every field that is wrong; only with the status 400. */
+            /** @description Every invalid field; only with status 400. */
             details?: components["schemas"]["Problem"][];
             /** @description Path of a challenge to solve; only with the code `proof_of_work`. */
             challenge?: string;
-            /** @description The same as the header `X-Request-Id`. */
+            /** @description The same as the `X-Request-Id` header. */
             requestId: string;
         };
         /**
-         * @description What went wrong, for programs. It stays as it is from version to version.
+         * @description What went wrong, for programs. Stable across versions.
          * @enum {string}
          */
         ErrorCode: "invalid_json" | "invalid_request" | "unauthorized" | "reader_token" | "forbidden" | "not_found" | "method_not_allowed" | "proof_of_work" | "unsupported_media_type" | "body_too_large" | "conflict" | "rate_limited" | "overloaded" | "shutting_down" | "internal" | "expectation_failed" | "headers_too_large" | "not_implemented" | "version_not_supported";
@@ -1986,21 +1988,21 @@ export interface components {
             label?: string;
             language?: string;
             greeting?: string;
-            /** @description Email or web address of people who help, or `form`. */
+            /** @description Email or web address for help from a person, or `form`. */
             contact?: string;
             /**
-             * @description There where what the form sends becomes an issue.
+             * @description Present if messages from the form become issues.
              * @constant
              */
             contactIssues?: "";
-            /** @description Address of a picture, or its path on the site. */
+            /** @description Address of an image, or its path on the site. */
             logo?: string;
-            /** @description Chat clients, separated by blanks: chatgpt, claude. */
+            /** @description Chat clients, separated by spaces: chatgpt, claude. */
             openIn?: string;
-            /** @description A question in each line. */
+            /** @description One question per line. */
             suggestions?: string;
             /**
-             * @description There where each question brings a proof of work.
+             * @description Present if each question needs a proof of work.
              * @constant
              */
             proof?: "";
@@ -2017,21 +2019,21 @@ export interface components {
         MessageId: string;
         /** @example upd_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8 */
         UpdateId: string;
-        /** @description Where the next page begins; null on the last one. */
+        /** @description Cursor of the next page; null on the last one. */
         NextCursor: string | null;
         Count: number;
         CreateJob: {
-            /** @description What to do, at least one character beside space. */
+            /** @description What to do; not only whitespace. */
             prompt: string;
-            /** @description A model from the configuration; the project's where it is left out. */
+            /** @description A model from the configuration. Default: the project's. */
             model?: string | null;
             /** @description Open the pull request as a draft. */
             asDraft?: boolean;
-            /** @description Publish nothing: the event `edited` of the job's log has the diff. */
+            /** @description Publish nothing: the `edited` event in the job's log has the diff. */
             dryRun?: boolean;
         };
         FollowUp: {
-            /** @description What else to do, at least one character beside space. */
+            /** @description What else to do; not only whitespace. */
             prompt: string;
         };
         /**
@@ -2057,7 +2059,7 @@ export interface components {
             status: components["schemas"]["JobStatus"];
             source: components["schemas"]["JobSource"];
             /**
-             * @description The model that will work, and then the one that worked; `rules-1` for the built-in instructions.
+             * @description The model that will do the work, then the one that did; `rules-1` for the built-in instructions.
              * @example rules-1
              */
             model: string;
@@ -2069,28 +2071,28 @@ export interface components {
             createdAt: components["schemas"]["Timestamp"];
             archivedAt: components["schemas"]["Timestamp"] | null;
             title: string;
-            /** @description The agent's last word, or why the job failed. */
+            /** @description The agent's final message, or why the job failed. */
             message: string;
             updatedAt: components["schemas"]["Timestamp"];
-            /** @description What became of the last instruction that has ended. Null while the job is active, where it has failed, and in jobs of before there was this field. */
+            /** @description The result of the last finished instruction. Null while the job is active, if it failed, and for jobs that predate this field. */
             outcome: components["schemas"]["Outcome"] | null;
         };
         JobSource: {
             /**
-             * @description `OWNER/NAME` where the project names it, and the project's id otherwise.
+             * @description `OWNER/NAME` if the project has one, otherwise the project's id.
              * @example acme/docs
              */
             repository: string;
             /**
-             * @description The documentation's branch; empty only where a repository's default branch is meant and the repository was not read yet.
+             * @description The documentation's branch; empty only if it is the default branch of a repository that has not been read yet.
              * @example main
              */
             ref: string;
         };
         /**
-         * @description `changed`: the pages were changed (in a dry run, they would be). `nothing_to_do`: the instruction was understood, and there was
-         *     nothing to change. `not_understood`: no part of it was carried out; say it in other words. `needs_detail`: it was understood and
-         *     cannot be carried out as it stands; `message` says what is missing or in the way.
+         * @description `changed`: pages were changed (in a dry run, would be changed). `nothing_to_do`: the instruction was understood, and nothing
+         *     needed to change. `not_understood`: no part of it was carried out; rephrase it. `needs_detail`: it was understood but cannot be
+         *     carried out as it is; `message` says what is missing or in the way.
          * @example changed
          * @enum {string}
          */
@@ -2135,30 +2137,30 @@ export interface components {
          *     }
          */
         JobEvent: {
-            /** @description Rises, not always by one. */
+            /** @description Increasing, not always by one. */
             id: number;
             /** @enum {string} */
             type: "created" | "prompt" | "progress" | "tool" | "edited" | "published" | "retried" | "finished" | "failed" | "archived";
             at: components["schemas"]["Timestamp"];
-            /** @description Of the job after the event. */
+            /** @description Status of the job after the event. */
             status: components["schemas"]["JobStatus"];
             title?: string;
-            /** @description The instruction, a line of progress, why the work is taken up once more, or the agent's last word. */
+            /** @description The instruction, a line of progress, why the work is retried, or the agent's final message. */
             text?: string;
             todos?: components["schemas"]["Todos"];
             tool?: components["schemas"]["ToolUse"];
             files?: components["schemas"]["FileChange"][];
-            /** @description Unified, of all files. Of several edits the newest one's is kept; of a long one a part. */
+            /** @description Unified diff of all files. Only the latest edit's diff is kept; a long one is truncated. */
             diff?: string;
             branch?: string;
             commit?: string;
             /** Format: uri */
             prLink?: string;
-            /** @description Of the instruction that ended with the event `finished`. */
+            /** @description Outcome of the instruction, with the `finished` event. */
             outcome?: components["schemas"]["Outcome"];
         };
         /**
-         * @description The data of the event `omitted` in the stream of a job's events. What came up to that event is not kept any more.
+         * @description The data of the `omitted` event in a job's event stream. Events up to that one are no longer kept.
          * @example {
          *       "until": 512
          *     }
@@ -2190,13 +2192,13 @@ export interface components {
         };
         FileChange: {
             path: string;
-            /** @description Former path where the file was moved. */
+            /** @description Former path, if the file was moved. */
             from?: string;
             /** @enum {string} */
             status: "added" | "modified" | "deleted" | "moved";
-            /** @description Lines. */
+            /** @description Number of lines. */
             added: number;
-            /** @description Lines. */
+            /** @description Number of lines. */
             removed: number;
         };
         Todos: components["schemas"]["Todo"][];
@@ -2210,14 +2212,14 @@ export interface components {
         };
         CreateSession: {
             messages: components["schemas"]["SessionMessage"][];
-            /** @description Where the changes go; made from the job's id where it is left out. It may not be the branch that pull requests are meant for. */
+            /** @description The branch that the changes go to. Default: derived from the job's id. It cannot be the target branch of pull requests. */
             branch?: string | null;
             /**
              * @description Open the pull request as a draft.
              * @enum {unknown}
              */
             asDraft?: true | false | "true" | "false" | "" | null;
-            /** @description A model from the configuration; the project's where it is left out. */
+            /** @description A model from the configuration. Default: the project's. */
             model?: string | null;
         };
         SessionMessage: {
@@ -2291,40 +2293,40 @@ export interface components {
         SessionList: {
             allSessions: components["schemas"]["Session"][];
         };
-        /** @description Leaves out every page that is not of the version, language, tag or groups. Without a version or language, those of `currentPath` are searched; else the current version, and the language of the question or the site's default. What is found is of one version and in one language. */
+        /** @description Restricts results to pages of the given version, language, tags, and groups. Without a version or language, those of `currentPath` are used, or else the current version, and the language of the question or the site's default. Results are from one version and in one language. */
         Filter: {
-            /** @description Name of a version, such as `1.0`. Pages that have no version are left out. */
+            /** @description Name of a version, such as `1.0`. Pages without a version are excluded. */
             version?: string | null;
             /** @description Language tag, such as `fr` or `pt-BR`. */
             language?: string | null;
             tag?: string | null;
-            /** @description Groups of the reader; pages and sources restricted to groups are found only with one of them. Only a server key may name them: from others this is refused with 403. A reader token says them instead. */
+            /** @description Groups of the reader; pages and sources restricted to groups are found only with one of them. Only a server key can name them; other keys are refused with 403. A reader token carries them instead. */
             groups?: string[] | null;
-            /** @description Labels of the project's sources, such as `docs` or `blog`; all of them where it is left out or empty. */
+            /** @description Labels of the project's sources, such as `docs` or `blog`; all of them if omitted or empty. */
             sources?: string[] | null;
         } | null;
-        /** @description What both versions of a question have. */
+        /** @description Fields that both versions of a question share. */
         Ask: {
-            /** @description `anonymous`, or the id of the user, for analytics. Only from a server key it says who the reader is; a reader token says it instead. */
+            /** @description `anonymous`, or the id of the user, for analytics. It identifies the reader only with a server key; a reader token does that instead. */
             fp: string;
-            /** @description The id that the client gave the chat. */
+            /** @description The chat's id as the client created it. */
             id?: string | null;
-            /** @description The thread to go on with; a new one where it is left out or null. */
+            /** @description The thread to continue; a new one if omitted or null. */
             threadId?: string | null;
             /** @description The thread's secret. */
             threadKey?: string | null;
-            /** @description Pages to look at; 5 if it is left out. */
+            /** @description Number of pages to retrieve; 5 by default. */
             retrievalPageSize?: number;
             filter?: components["schemas"]["Filter"];
-            /** @description What the reader has selected or looks at. The values have at most 100,000 bytes altogether. */
+            /** @description What the reader has selected or is looking at. The values together have at most 100,000 bytes. */
             context?: components["schemas"]["AskContext"][] | null;
-            /** @description The page that the reader is on: path or URL. Its version and language are searched where the filter names none; its neighbours are preferred. */
+            /** @description The page that the reader is on: path or URL. Its version and language are searched unless the filter names others; nearby pages are preferred. */
             currentPath?: string | null;
-            /** @description `regenerate-message` asks for another answer: the one that `messageId` names, or that of the last message. What came after it goes too. */
+            /** @description `regenerate-message` asks for a new answer in place of the one that `messageId` names, or of the last one. Everything after it is removed. */
             trigger?: string | null;
-            /** @description The message that is edited, or the answer that is regenerated. What came after it goes too. */
+            /** @description The message being edited, or the answer being regenerated. Everything after it is removed. */
             messageId?: string | null;
-            /** @description How the answer comes about is told with it, see `AnswerExplanation`. Needs an admin key; other keys are refused with 403. */
+            /** @description Include how the answer was produced; see `AnswerExplanation`. Requires an admin key; other keys are refused with 403. */
             explain?: boolean;
         };
         AskContext: {
@@ -2336,18 +2338,18 @@ export interface components {
             path?: string | null;
         };
         AskV1: components["schemas"]["Ask"] & {
-            /** @description The conversation, of which only the last message is used, which must be the user's; the thread has its own history. */
+            /** @description The conversation. Only the last message is used, which must be the user's; the thread has its own history. */
             messages: components["schemas"]["MessageV1"][];
         };
         AskV2: components["schemas"]["Ask"] & {
-            /** @description The conversation, of which only the last message is used, which must be the user's; the thread has its own history. */
+            /** @description The conversation. Only the last message is used, which must be the user's; the thread has its own history. */
             messages: components["schemas"]["MessageV2"][];
         };
         MessageV1: {
             /** @enum {string} */
             role: "system" | "assistant" | "data" | "user";
             id?: string | null;
-            /** @description The text, or parts, where `parts` has no text. */
+            /** @description The text, or parts; used if `parts` has no text. */
             content?: string | components["schemas"]["MessagePart"][] | null;
             parts?: components["schemas"]["MessagePart"][] | null;
         };
@@ -2355,33 +2357,33 @@ export interface components {
             /** @enum {string} */
             role: "system" | "assistant" | "user";
             id?: string | null;
-            /** @description The text, or parts, where `parts` has no text. */
+            /** @description The text, or parts; used if `parts` has no text. */
             content?: string | components["schemas"]["MessagePart"][] | null;
             parts?: components["schemas"]["MessagePart"][] | null;
         };
-        /** @description Text, or a part of any other type, which is passed over. */
+        /** @description Text, or a part of any other type, which is ignored. */
         MessagePart: {
             type: string;
             text?: string;
         };
         /**
-         * @description The `data` of one server-sent event of an answer in version 2: a chunk of the UI message stream of chat SDK 5 and later. The last one
-         *     is followed by `data: [DONE]`, which is no JSON. Lines that begin with a colon keep the connection open.
+         * @description The `data` of one server-sent event of a version 2 answer: a chunk of the UI message stream of chat SDK 5 and later. The last
+         *     one is followed by `data: [DONE]`, which is not JSON. Lines that begin with a colon keep the connection open.
          */
         AnswerEvent: components["schemas"]["AnswerStart"] | components["schemas"]["AnswerStep"] | components["schemas"]["AnswerSource"] | components["schemas"]["AnswerText"] | components["schemas"]["AnswerTextDelta"] | components["schemas"]["AnswerSearch"] | components["schemas"]["AnswerSearchResults"] | components["schemas"]["AnswerExplained"] | components["schemas"]["AnswerFinish"] | components["schemas"]["AnswerError"];
         AnswerStart: {
             /** @constant */
             type: "start";
-            /** @description Id of the answer, to rate it or to have it regenerated. */
+            /** @description Id of the answer, to rate or regenerate it. */
             messageId?: components["schemas"]["MessageId"];
             messageMetadata?: components["schemas"]["AnswerMetadata"];
         };
-        /** @description A step of the answer begins or ends. A search that is shown has a step of its own. */
+        /** @description A step of the answer begins or ends. A visible search is its own step. */
         AnswerStep: {
             /** @enum {string} */
             type: "start-step" | "finish-step";
         };
-        /** @description A page that the answer is made from, or with an excerpt a section to read on at. `[1]` in the text is the first one. */
+        /** @description A page that the answer is based on, or, with an excerpt, a section for further reading. `[1]` in the text refers to the first one. */
         AnswerSource: {
             /** @constant */
             type: "source-url";
@@ -2403,7 +2405,7 @@ export interface components {
             id: string;
             delta: string;
         };
-        /** @description What was searched for, where the project shows searches. */
+        /** @description The search query, if the project shows searches. */
         AnswerSearch: {
             /** @constant */
             type: "tool-input-available";
@@ -2416,7 +2418,7 @@ export interface components {
             /** @constant */
             providerExecuted: true;
         };
-        /** @description What the search has found, where the project shows searches. */
+        /** @description The search results, if the project shows searches. */
         AnswerSearchResults: {
             /** @constant */
             type: "tool-output-available";
@@ -2433,7 +2435,7 @@ export interface components {
                 title?: string;
             };
         };
-        /** @description How the answer came about, before its end, where the question has `explain`. */
+        /** @description How the answer was produced, before its end, if the question has `explain`. */
         AnswerExplained: {
             /** @constant */
             type: "data-explanation";
@@ -2445,15 +2447,15 @@ export interface components {
             explanation: components["schemas"]["AnswerExplanation"];
         };
         /**
-         * @description How an answer came about, step by step: what `docent ask --explain` prints and the console's playground shows. Times are in
-         *     milliseconds. Lists are bounded; what is too much is left out.
+         * @description How an answer was produced, step by step: what `docent ask --explain` prints and the console's playground shows. Times are in
+         *     milliseconds. Lists are bounded; anything beyond is left out.
          */
         AnswerExplanation: {
-            /** @description As it was put. */
+            /** @description As asked. */
             question: string;
-            /** @description As it was searched for, standing by itself. */
+            /** @description The standalone form that was searched for. */
             read: string;
-            /** @description What became of rewriting the question together with its conversation. */
+            /** @description The result of rewriting the question in the context of its conversation. */
             rewrite: {
                 /** @enum {string} */
                 outcome: "used" | "cached" | "skipped" | "failed" | "off";
@@ -2465,7 +2467,7 @@ export interface components {
             };
             searches: {
                 /**
-                 * @description Who wanted it: the question as it stands, the rewritten one, or the model while it answered.
+                 * @description Where it came from: the question itself, the rewritten question, or the model while answering.
                  * @enum {string}
                  */
                 by: "question" | "rewrite" | "model";
@@ -2473,26 +2475,26 @@ export interface components {
                 hits: components["schemas"]["ExplainedHit"][];
                 milliseconds: number;
             }[];
-            /** @description The sections that the model could answer from, best first. */
+            /** @description The sections available to the model, best first. */
             passages: (components["schemas"]["ExplainedHit"] & {
-                /** @description That it has in the prompt. It is left out where it did not fit. */
+                /** @description Its number in the prompt; omitted if it did not fit. */
                 number?: number;
                 cited: boolean;
             })[];
-            /** @description Calls of the language model that answers. */
+            /** @description Calls of the answering language model. */
             calls: {
                 reason: string;
                 usage: components["schemas"]["ExplainedUsage"];
                 milliseconds: number;
             }[];
-            /** @description What the model has called, with the beginning of what it got. */
+            /** @description The tools that the model called, with the beginning of each result. */
             tools: {
                 name: string;
                 arguments: string;
                 gave: string;
                 failed: boolean;
             }[];
-            /** @description What was changed or taken out when the answer was checked. */
+            /** @description What was changed or removed when the answer was checked. */
             claims: {
                 kind: string;
                 text: string;
@@ -2500,17 +2502,17 @@ export interface components {
             }[];
             degraded: components["schemas"]["Degraded"];
             model: string;
-            /** @description The model that was asked and could not answer, where `model` answered in its place. */
+            /** @description The model that could not answer, if `model` answered instead. */
             fallbackFor?: string;
             answered: boolean;
             usage: components["schemas"]["ExplainedUsage"];
-            /** @description From the question on. */
+            /** @description Measured from the question. */
             times: {
-                /** @description Until the turn was in hand. */
+                /** @description Until processing began. */
                 waited: number;
-                /** @description Until the documentation was searched. */
+                /** @description Until the search was complete. */
                 retrieved: number;
-                /** @description Until the first text of the answer; 0 where there was none. */
+                /** @description Until the first text of the answer; 0 if there was none. */
                 firstText: number;
                 ended: number;
             };
@@ -2521,7 +2523,7 @@ export interface components {
             url?: string;
             title: string;
             heading?: string;
-            /** @description Label of the project's source that it is in, where there are several. */
+            /** @description Label of the source that it is in, if the project has several. */
             source?: string;
             score: number;
         };
@@ -2529,16 +2531,16 @@ export interface components {
             promptTokens: components["schemas"]["Count"];
             cachedTokens: components["schemas"]["Count"];
             completionTokens: components["schemas"]["Count"];
-            /** @description In millionths of a US dollar, by the configured prices. */
+            /** @description Millionths of a US dollar, at the configured prices. */
             costMicros: number;
         };
-        /** @description The answer is complete, and stored. */
+        /** @description The answer is complete and stored. */
         AnswerFinish: {
             /** @constant */
             type: "finish";
             messageMetadata?: components["schemas"]["AnswerMetadata"];
         };
-        /** @description The answer has failed after it had begun; what there is of it is not complete. */
+        /** @description The answer failed after it had begun and is incomplete. */
         AnswerError: {
             /** @constant */
             type: "error";
@@ -2547,36 +2549,36 @@ export interface components {
         };
         AnswerMetadata: {
             threadId?: components["schemas"]["ThreadId"];
-            /** @description The thread's secret, only with the answer that opens the thread. */
+            /** @description The thread's secret, only with the answer that starts the thread. */
             threadKey?: string;
-            /** @description The model that has answered in place of the one that was asked. */
+            /** @description The model that answered instead of the requested one. */
             model?: string;
             /**
-             * @description Another model than the one that was asked has answered.
+             * @description A different model than the requested one answered.
              * @constant
              */
             fallback?: true;
             degraded?: components["schemas"]["Degraded"];
         };
         /**
-         * @description Parts that did not take part in the answer as they should have, each with the reason: `model: unavailable`,
-         *     `rewrite: timeout`, `meaning: timeout`, `answer: over budget`.
+         * @description Components that did not contribute to the answer as intended, each with the reason: `model: unavailable`, `rewrite: timeout`,
+         *     `meaning: timeout`, `answer: over budget`.
          */
         Degraded: string[];
         /**
-         * @description The JSON after the colon of one line of a data stream, by the code before the colon. The data stream protocol of chat SDK 4 has one
-         *     part a line, `code:json`. Blank lines keep the connection open.
+         * @description The JSON after the colon in one line of a data stream, by the code before the colon. The data stream protocol of chat SDK 4 has
+         *     one part per line, `code:json`. Blank lines keep the connection open.
          */
         DataStreamParts: {
             /** @description More text, in Markdown. */
             0?: string;
-            /** @description The answer is complete; before that, where the question has `explain`, how it came about. */
+            /** @description The answer is complete; before that, if the question has `explain`, how it was produced. */
             2?: (components["schemas"]["DataStreamFinish"] | components["schemas"]["DataStreamExplained"])[];
-            /** @description It has failed after it had begun: a sentence for the reader. */
+            /** @description The answer failed after it had begun: a sentence for the reader. */
             3?: string;
-            /** @description The same as `2` as an annotation of the message. */
+            /** @description The same as `2`, as an annotation of the message. */
             8?: components["schemas"]["DataStreamFinish"][];
-            /** @description What was searched for, where the project shows searches. */
+            /** @description The search query, if the project shows searches. */
             9?: {
                 toolCallId: string;
                 /** @constant */
@@ -2585,7 +2587,7 @@ export interface components {
                     query: string;
                 };
             };
-            /** @description What the search has found. */
+            /** @description The search results. */
             a?: {
                 toolCallId: string;
                 result: components["schemas"]["AnswerSearchResult"][];
@@ -2607,7 +2609,7 @@ export interface components {
             f?: {
                 messageId: string;
             };
-            /** @description A page that the answer is made from. */
+            /** @description A page that the answer is based on. */
             h?: {
                 /** @constant */
                 sourceType: "url";
@@ -2620,12 +2622,12 @@ export interface components {
             /** @constant */
             type: "finish";
             threadId?: components["schemas"]["ThreadId"];
-            /** @description The thread's secret, only with the answer that opens the thread. */
+            /** @description The thread's secret, only with the answer that starts the thread. */
             threadKey?: string;
-            /** @description The model that has answered in place of the one that was asked. */
+            /** @description The model that answered instead of the requested one. */
             model?: string;
             /**
-             * @description Another model than the one that was asked has answered.
+             * @description A different model than the requested one answered.
              * @constant
              */
             fallback?: true;
@@ -2637,12 +2639,12 @@ export interface components {
         };
         Search: {
             query: string;
-            /** @description How many results at most; 10 if it is left out. */
+            /** @description Maximum number of results; 10 by default. */
             pageSize?: number;
-            /** @description Leaves out what is found with a lower score. */
+            /** @description Excludes results with a lower score. */
             scoreThreshold?: number;
             filter?: components["schemas"]["Filter"];
-            /** @description The page that the reader is on: path or URL. Its version and language are searched where the filter names none; its neighbours are preferred. */
+            /** @description The page that the reader is on: path or URL. Its version and language are searched unless the filter names others; nearby pages are preferred. */
             currentPath?: string | null;
         };
         /**
@@ -2668,22 +2670,22 @@ export interface components {
         SearchHit: {
             /** @description The section's text. */
             content: string;
-            /** @description Path of the page in the documentation, as readPage takes it. */
+            /** @description Path of the page in the documentation, for readPage. */
             path: string;
             metadata: components["schemas"]["SearchHitMetadata"];
         };
-        /** @description Of which of the project's sources a page is, where it has several, and what it says if the answer only points to it. */
+        /** @description Which of the project's sources a page is from, if there are several, and an excerpt if the answer only points to it. */
         SourceLabel: {
             docent: {
                 /** @description The source's label, such as `blog`. */
                 source?: string;
-                /** @description A line or two of a section that the answer is not made from and that a reader may go on with, as plain text. A source without it is one that the answer is made from. */
+                /** @description A line or two of a section for further reading that the answer is not based on, as plain text. A source without it is one that the answer is based on. */
                 excerpt?: string;
             };
         };
         SearchHitMetadata: {
             title: string;
-            /** @description Where readers find the section; left out where the project has no address. */
+            /** @description The section's public address; omitted if the project has none. */
             url?: string;
             heading?: string;
             anchor?: string;
@@ -2692,17 +2694,17 @@ export interface components {
             version?: string;
             language?: string;
             tags?: string[];
-            /** @description Label of the project's source that the page is in, where the project has several. The path of a page in a further one begins with `@label/`. */
+            /** @description Label of the source that the page is in, if the project has several. Paths of pages in additional sources begin with `@label/`. */
             source?: string;
             /** @description From 0 to 1. */
             score: number;
-            /** @description What a reader sees of the section around the first word that was found, as plain text. */
+            /** @description The section's text around the first match, as plain text. */
             excerpt?: string;
         };
         ReadPage: {
-            /** @description Path of the page, with or without the ending of its file. */
+            /** @description Path of the page, with or without its file extension. */
             path: string;
-            /** @description Groups of the reader; pages restricted to groups are there only with one of them. Only a server key may name them: from others this is refused with 403. A reader token says them instead. */
+            /** @description Groups of the reader; pages restricted to groups can be read only with one of them. Only a server key can name them; other keys are refused with 403. A reader token carries them instead. */
             groups?: string[] | null;
         };
         /**
@@ -2713,10 +2715,10 @@ export interface components {
          */
         Page: {
             path: string;
-            /** @description In Markdown. */
+            /** @description The page, as Markdown. */
             content: string;
             title?: string;
-            /** @description Its address for readers. */
+            /** @description The page's public address. */
             url?: string;
         };
         RateAnswer: {
@@ -2725,26 +2727,26 @@ export interface components {
             messageId: string;
             rating: components["schemas"]["Rating"];
             comment?: string | null;
-            /** @description Who rates; where it is sent it must be who asked. */
+            /** @description Who is rating; if sent, it must match who asked. */
             fp?: string | null;
-            /** @description The thread's secret, where the project asks for it. */
+            /** @description The thread's secret, if the project requires it. */
             threadKey?: string | null;
         };
         /** @enum {string} */
         Rating: "up" | "down";
         HandOver: {
             threadId: components["schemas"]["ThreadId"];
-            /** @description Id of the answer at which the reader leaves, as a rule the last one. */
+            /** @description Id of the answer after which the reader asks for a person, usually the last one. */
             messageId: string;
             message: string;
             name?: string | null;
-            /** @description Where people reach the reader. */
+            /** @description Where to reach the reader. */
             email?: string | null;
-            /** @description Who writes; where it is sent it must be who asked. */
+            /** @description Who is writing; if sent, it must match who asked. */
             fp?: string | null;
-            /** @description The thread's secret, where the project asks for it. */
+            /** @description The thread's secret, if the project requires it. */
             threadKey?: string | null;
-            /** @description The reader was told that it becomes an issue that others may read; `409` without it where `widget.contactIssues` is on. */
+            /** @description Confirms that the reader was told that the message becomes an issue that others can read; without it, `409` if `widget.contactIssues` is on. */
             public?: boolean | null;
         };
         /**
@@ -2755,7 +2757,7 @@ export interface components {
         UpdateAccepted: {
             statusId: components["schemas"]["UpdateId"];
         };
-        /** @description What the code host sends. Of its many fields only the branch and the commit are read. */
+        /** @description The code host's event. Only the branch and the commit are read. */
         PushEvent: Record<string, never>;
         /**
          * @example {
@@ -2803,7 +2805,7 @@ export interface components {
             subdomain: string;
             /** @enum {string} */
             status: "queued" | "in_progress" | "success" | "failure";
-            /** @description How it went, in a sentence; empty until it has ended. */
+            /** @description The result, in a sentence; empty until it is finished. */
             summary: string;
             logs: string[];
             createdAt: components["schemas"]["Timestamp"];
@@ -2811,7 +2813,7 @@ export interface components {
             endedAt: components["schemas"]["Timestamp"] | null;
             /** @constant */
             source: "api";
-            /** @description What the documentation was read at; null until that is known. */
+            /** @description The commit at which the documentation was read; null until known. */
             commit: components["schemas"]["UpdateCommit"] | null;
         };
         UpdateCommit: {
@@ -2821,8 +2823,8 @@ export interface components {
             filesChanged: components["schemas"]["ChangedFiles"];
         };
         /**
-         * @description Files of the documentation folder that have changed since the project's last successful update; with the first one, by this
-         *     commit. At most 1,000 of each kind are named.
+         * @description Files in the documentation folder that changed since the project's last successful update; for the first update, in this commit.
+         *     At most 1,000 of each kind are listed.
          */
         ChangedFiles: {
             added: string[];
@@ -2897,9 +2899,9 @@ export interface components {
             responseType: "answer";
             sources: components["schemas"]["Citation"][];
             resolutionStatus: components["schemas"]["Resolution"];
-            /** @description Questions are not sorted into categories. */
+            /** @description Always null: questions are not categorized. */
             queryCategory: null;
-            /** @description Where the reader was. */
+            /** @description The page that the reader was on. */
             pageUrl: string | null;
             /** @description `fp` */
             caller: string;
@@ -2911,7 +2913,7 @@ export interface components {
             /** @enum {string|null} */
             rating: "up" | "down" | null;
             comment: string | null;
-            /** @description The model that was asked and could not answer, where `model` answered in its place. */
+            /** @description The model that could not answer, if `model` answered instead. */
             fallbackFor: string | null;
             degraded?: components["schemas"]["Degraded"];
         };
@@ -2966,7 +2968,7 @@ export interface components {
             /** @description `fp` */
             caller: string;
             messages: components["schemas"]["ThreadMessage"][];
-            /** @description What other questions or answers took the place of, with what came after it, the newest 256 exchanges. */
+            /** @description Exchanges that were replaced by editing or regenerating, with everything after them; the latest 256. */
             replaced: components["schemas"]["ThreadMessage"][];
         };
         ThreadMessage: components["schemas"]["ThreadQuestion"] | components["schemas"]["ThreadAnswer"];
@@ -2986,7 +2988,7 @@ export interface components {
             sources: components["schemas"]["Citation"][];
             resolutionStatus: components["schemas"]["Resolution"];
             model?: string;
-            /** @description The model that was asked and could not answer, where `model` answered in its place. */
+            /** @description The model that could not answer, if `model` answered instead. */
             fallbackFor?: string;
             degraded?: components["schemas"]["Degraded"];
             /** @description Why the answer failed. */
@@ -3051,20 +3053,20 @@ export interface components {
          */
         SearchList: {
             searches: components["schemas"]["SearchCount"][];
-            /** @description All searches in that time. */
+            /** @description Number of searches in the range. */
             totalSearches: number;
             nextCursor: components["schemas"]["NextCursor"];
             hasMore: boolean;
         };
         SearchCount: {
             searchQuery: string;
-            /** @description How often it was searched for. */
+            /** @description Number of searches. */
             hits: number;
-            /** @description How many results the newest of these searches had. */
+            /** @description Number of results of the latest of these searches. */
             results: number;
-            /** @description Clicks are not seen. */
+            /** @description Clicks are not recorded. */
             ctr: null;
-            /** @description Clicks are not seen. */
+            /** @description Clicks are not recorded. */
             topClickedPage: null;
             lastSearchedAt: components["schemas"]["Timestamp"];
         };
@@ -3101,22 +3103,22 @@ export interface components {
         Feedback: {
             id: components["schemas"]["MessageId"];
             threadId: components["schemas"]["ThreadId"];
-            /** @description The first page that the answer cites; empty where it cites none. */
+            /** @description The first page that the answer cites; empty if none. */
             path: string;
-            /** @description All pages that it cites. */
+            /** @description All pages that the answer cites. */
             paths: string[];
             query: string;
             rating: components["schemas"]["Rating"];
             helpful: boolean;
             comment: string | null;
-            /** @description Readers are not asked for it. */
+            /** @description Readers are not asked for this. */
             contact: null;
             createdAt: components["schemas"]["Timestamp"];
             /** @constant */
             source: "contextual";
             /** @constant */
             status: "pending";
-            /** @description Another answer has taken the place of this one. */
+            /** @description The answer has been replaced by another. */
             replaced: boolean;
         };
         /**
@@ -3132,7 +3134,7 @@ export interface components {
          *     }
          */
         Evaluate: {
-            /** @description Name of a configured model, or `builtin`; the project's where it is left out. */
+            /** @description Name of a configured model, or `builtin`. Default: the project's. */
             model?: string | null;
             questions: components["schemas"]["EvaluateQuestion"][];
         };
@@ -3169,23 +3171,23 @@ export interface components {
         };
         EvaluatedAnswer: {
             question: string;
-            /** @description Markdown; where there is an error, what was written before it. */
+            /** @description Markdown; if there is an error, the text before it. */
             answer: string;
-            /** @description Whether the assistant takes the documentation to answer this. With sources and without an answer, it shows what comes closest. */
+            /** @description Whether the assistant considers the question answered by the documentation. If not, its sources are the closest matches. */
             answered: boolean;
             sources: components["schemas"]["EvaluatedSource"][];
             model: string;
-            /** @description The model that was asked and could not answer, where `model` answered in its place. */
+            /** @description The model that could not answer, if `model` answered instead. */
             fallbackFor: string | null;
             /** @description Why there is no answer. */
             error: string | null;
-            /** @description From the question to the end of the answer. */
+            /** @description Time from the question to the end of the answer. */
             tookMs: number;
-            /** @description What did not take part in the answer as it should have, and why; left out where all did. */
+            /** @description Components that did not contribute to the answer as intended, and why; omitted if all did. */
             degraded?: string[];
         };
         EvaluatedSource: {
-            /** @description Of the file; left out where the index has no such page any more. */
+            /** @description Path of the file; omitted if the page is no longer in the index. */
             path?: string;
             anchor?: string;
             url: string;
@@ -3216,7 +3218,7 @@ export interface components {
             thumbsUp: components["schemas"]["Count"];
             thumbsDown: components["schemas"]["Count"];
             /**
-             * @description Snippets of code are not rated.
+             * @description Code snippets cannot be rated.
              * @constant
              */
             code: 0;
@@ -3251,7 +3253,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description The body is not JSON, or fields are wrong. All of them are listed. */
+        /** @description The body is not JSON, or fields are invalid. All invalid fields are listed. */
         BadRequest: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3278,7 +3280,7 @@ export interface components {
                 };
             };
         };
-        /** @description No key, or one that is malformed, unknown, revoked or expired; or, with the code `reader_token`, a reader token that is not valid. */
+        /** @description The key is missing, malformed, unknown, revoked, or expired; or, with the code `reader_token`, the reader token is invalid. */
         Unauthorized: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3300,7 +3302,7 @@ export interface components {
                 };
             };
         };
-        /** @description A key of the wrong kind, without the scope, used from outside its addresses or origins, a server key that comes from a browser, or a key that names groups and may not. */
+        /** @description The key is of the wrong kind, lacks the scope, was used from outside its addresses or origins, is a server key used from a browser, or names groups without permission. */
         Forbidden: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3321,7 +3323,7 @@ export interface components {
                 };
             };
         };
-        /** @description A key of the wrong kind, used from outside its addresses or origins, a server key that comes from a browser, or a key that names groups and may not; or no valid proof of work, where the project asks for one. */
+        /** @description The key is of the wrong kind, was used from outside its addresses or origins, is a server key used from a browser, or names groups without permission; or a required proof of work is missing or invalid. */
         ForbiddenOrUnproven: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3343,7 +3345,7 @@ export interface components {
                 };
             };
         };
-        /** @description There is no such project, domain, job, thread, message, update or page; one of another organization is answered alike. */
+        /** @description No such project, domain, job, thread, message, update, or page. Those of other organizations get the same response. */
         NotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3364,7 +3366,7 @@ export interface components {
                 };
             };
         };
-        /** @description The path does not take this method. */
+        /** @description This path does not support the method. */
         MethodNotAllowed: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3386,7 +3388,7 @@ export interface components {
                 };
             };
         };
-        /** @description The job is archived, the `Idempotency-Key` was used with another body, or people have the conversation already. */
+        /** @description The job is archived, the `Idempotency-Key` was used with a different body, or the conversation was already handed over. */
         Conflict: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3407,7 +3409,7 @@ export interface components {
                 };
             };
         };
-        /** @description The body is larger than the operator has set, or than 1 MiB and what the longest prompt takes. */
+        /** @description The body exceeds the operator's limit, or 1 MiB plus the longest prompt. */
         TooLarge: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3428,7 +3430,7 @@ export interface components {
                 };
             };
         };
-        /** @description The body is not JSON, or compressed. */
+        /** @description The body is not JSON, or is compressed. */
         UnsupportedMediaType: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3450,8 +3452,8 @@ export interface components {
             };
         };
         /**
-         * @description A quota is used up, or your address has as much in work as one address may; `limit` names it. The sentence is for the readers of a site, to whom chat clients show it. `Retry-After` is never longer
-         *     than the quota's window.
+         * @description A quota is used up, or your address has as many requests in progress as one address may have; `limit` says which. The sentence
+         *     is written for readers of a site, to whom chat clients show it. `Retry-After` is never longer than the quota's window.
          */
         RateLimited: {
             headers: {
@@ -3477,7 +3479,7 @@ export interface components {
                 };
             };
         };
-        /** @description A bug. The log knows it under the request id. */
+        /** @description A bug. Look for the request id in the log. */
         Internal: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3498,7 +3500,7 @@ export interface components {
                 };
             };
         };
-        /** @description The service has too much to do, or is stopping. The request was not accepted, unless the sentence says that it may have been. With `no_answer`, an answer that was to be sent in one piece could not be made. */
+        /** @description The server is overloaded or shutting down. The request was not accepted, unless the sentence says that it may have been. With `no_answer`, an answer requested in one piece could not be produced. */
         Unavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3520,7 +3522,7 @@ export interface components {
                 };
             };
         };
-        /** @description What is wrong, in OpenAI's form. */
+        /** @description The error, in OpenAI's format. */
         OpenAIError: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3530,7 +3532,7 @@ export interface components {
                 "application/json": components["schemas"]["OpenAIError"];
             };
         };
-        /** @description No key, or one that is malformed, unknown, revoked or expired, in OpenAI's form. */
+        /** @description The key is missing, malformed, unknown, revoked, or expired, in OpenAI's format. */
         OpenAIUnauthorized: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3541,7 +3543,7 @@ export interface components {
                 "application/json": components["schemas"]["OpenAIError"];
             };
         };
-        /** @description The path does not take this method. */
+        /** @description This path does not support the method. */
         OpenAIMethodNotAllowed: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3552,7 +3554,7 @@ export interface components {
                 "application/json": components["schemas"]["OpenAIError"];
             };
         };
-        /** @description A quota is used up, the service has too much to do or is stopping, or the answer could not be made. */
+        /** @description A quota is used up, the server is overloaded or shutting down, or the answer could not be produced. */
         OpenAIBusy: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3564,7 +3566,7 @@ export interface components {
                 "application/json": components["schemas"]["OpenAIError"];
             };
         };
-        /** @description There is no stream to resume. */
+        /** @description No stream to resume. */
         NoStream: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3573,7 +3575,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description There is no stream to resume. */
+        /** @description No stream to resume. */
         NoStreamV1: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3602,62 +3604,63 @@ export interface components {
          * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
          */
         jobOfPath: string;
-        /** @description Not before this: RFC 3339, or YYYY-MM-DD for the beginning of a day in UTC. */
+        /** @description Start of the range: RFC 3339, or YYYY-MM-DD for the start of a day in UTC. */
         dateFrom: string;
-        /** @description Before this, in the same forms. */
+        /** @description End of the range (excluded), in the same formats. */
         dateTo: string;
-        /** @description How many entries at most. */
+        /** @description Maximum number of entries. */
         limit: number;
-        /** @description The `nextCursor` of the page before. */
+        /** @description The `nextCursor` of the previous page. */
         cursor: string;
         /** @description All feedback is `contextual`. */
         withSource: "code_snippet" | "contextual" | "agent" | "thumbs_only";
-        /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
+        /** @description Comma-separated list of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
         withStatus: string;
-        /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
+        /** @description Who asked. Default: `anonymous` for a thread's id, the chat's own reader for a chat's id. */
         fp: string;
-        /** @description The thread's secret, where the project asks for it. */
+        /** @description The thread's secret, if the project requires it. */
         threadKey: string;
-        /** @description The thread's secret, where the project asks for it. */
+        /** @description The thread's secret, if the project requires it. */
         threadKeyHeader: string;
-        /** @description The solution of a challenge, where the project asks for a proof of work. */
+        /** @description The solution of a challenge, if the project requires proof of work. */
         proof: string;
         /**
-         * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-         *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-         *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+         * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+         *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+         *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+         *     `reader_token`.
          */
         reader: string;
-        /** @description Names this request, so that a repeat does nothing twice. Visible ASCII characters without spaces. */
+        /** @description Identifies this request, so that repeating it has no further effect. Visible ASCII characters without spaces. */
         idempotencyKey: string;
     };
     requestBodies: never;
     headers: {
-        /** @description Names the request in the service's log; the caller's own where it sent a sane one. */
+        /** @description Identifies the request in the server's log; the caller's own id if it sent a valid one. */
         "X-Request-Id": string;
-        /** @description What is left of each quota (draft-ietf-httpapi-ratelimit-headers-10): r uses now, more in t seconds. Left out where no quota applies. */
+        /** @description What is left of each quota (draft-ietf-httpapi-ratelimit-headers-10): r uses now, more in t seconds. Omitted if no quota applies. */
         RateLimit: string;
         /** @description The quotas: q uses in w seconds. */
         "RateLimit-Policy": string;
         /** @description Seconds. */
         "Retry-After": string;
         /**
-         * @description Since when the operation is deprecated (RFC 9745): 2026-01-01.
+         * @description When the operation was deprecated (RFC 9745): 2026-01-01.
          * @example @1767225600
          */
         Deprecation: string;
         /**
-         * @description Until when the operation stays at least (RFC 8594).
+         * @description The earliest time at which the operation may be removed (RFC 8594).
          * @example Fri, 31 Dec 2027 23:59:59 GMT
          */
         Sunset: string;
         /**
-         * @description What follows this operation.
+         * @description The operation that replaces this one.
          * @example </v2/agent/acme/jobs>; rel="successor-version"
          */
         Link: string;
         "X-Thread-Id": components["schemas"]["ThreadId"];
-        /** @description The thread's secret, only with the answer that opens the thread. */
+        /** @description The thread's secret, only with the answer that starts the thread. */
         "X-Thread-Key": string;
         "Access-Control-Allow-Origin": "*";
     };
@@ -3669,7 +3672,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this request, so that a repeat does nothing twice. Visible ASCII characters without spaces. */
+                /** @description Identifies this request, so that repeating it has no further effect. Visible ASCII characters without spaces. */
                 "Idempotency-Key"?: components["parameters"]["idempotencyKey"];
             };
             path: {
@@ -3687,7 +3690,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The job, which is `active` now. */
+            /** @description The job, now `active`. */
             201: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3717,11 +3720,11 @@ export interface operations {
     readJob: {
         parameters: {
             query?: {
-                /** @description Seconds to hold the answer while nothing changes. */
+                /** @description Seconds to hold the response while nothing changes. */
                 wait?: number;
             };
             header?: {
-                /** @description Entity tags of versions that the caller has. */
+                /** @description Entity tags of the versions that the caller has. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -3744,7 +3747,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    /** @description Stands for exactly this answer. */
+                    /** @description Identifies this exact response. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -3752,7 +3755,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The job is as the caller knows it. */
+            /** @description The job has not changed. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3774,11 +3777,11 @@ export interface operations {
     headJob: {
         parameters: {
             query?: {
-                /** @description Seconds to hold the answer while nothing changes. */
+                /** @description Seconds to hold the response while nothing changes. */
                 wait?: number;
             };
             header?: {
-                /** @description Entity tags of versions that the caller has. */
+                /** @description Entity tags of the versions that the caller has. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -3801,7 +3804,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    /** @description Stands for exactly this answer. */
+                    /** @description Identifies this exact response. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -3809,7 +3812,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The job is as the caller knows it. */
+            /** @description The job has not changed. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3832,7 +3835,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this request, so that a repeat does nothing twice. Visible ASCII characters without spaces. */
+                /** @description Identifies this request, so that repeating it has no further effect. Visible ASCII characters without spaces. */
                 "Idempotency-Key"?: components["parameters"]["idempotencyKey"];
             };
             path: {
@@ -3855,7 +3858,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The job, with the instruction accepted and on disk. */
+            /** @description The job. The instruction is accepted and on disk. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3883,7 +3886,7 @@ export interface operations {
     jobEvents: {
         parameters: {
             query?: {
-                /** @description The same for callers that cannot set the header. */
+                /** @description The same, for callers that cannot set the header. */
                 after?: number;
             };
             header?: {
@@ -3930,7 +3933,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description The job is not active, and the caller has seen all of it. A browser's event source does not come again. */
+            /** @description The job is not active, and the caller has seen all of its events. A browser's EventSource does not reconnect. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3951,7 +3954,7 @@ export interface operations {
     headJobEvents: {
         parameters: {
             query?: {
-                /** @description The same for callers that cannot set the header. */
+                /** @description The same, for callers that cannot set the header. */
                 after?: number;
             };
             header?: {
@@ -3998,7 +4001,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description The job is not active, and the caller has seen all of it. A browser's event source does not come again. */
+            /** @description The job is not active, and the caller has seen all of its events. A browser's EventSource does not reconnect. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4036,7 +4039,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The job as it is now. */
+            /** @description The job in its current state. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4076,7 +4079,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The job as it is now. */
+            /** @description The job in its current state. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4099,13 +4102,13 @@ export interface operations {
     listJobs: {
         parameters: {
             query?: {
-                /** @description How many jobs at most. */
+                /** @description Maximum number of jobs. */
                 limit?: number;
-                /** @description The `nextCursor` of the page before. */
+                /** @description The `nextCursor` of the previous page. */
                 cursor?: string;
-                /** @description Only jobs of this status. */
+                /** @description Only jobs with this status. */
                 status?: components["schemas"]["JobStatus"];
-                /** @description Only archived jobs, or only others. */
+                /** @description `true` for archived jobs only, `false` for all others. */
                 archived?: boolean;
             };
             header?: never;
@@ -4143,13 +4146,13 @@ export interface operations {
     headJobs: {
         parameters: {
             query?: {
-                /** @description How many jobs at most. */
+                /** @description Maximum number of jobs. */
                 limit?: number;
-                /** @description The `nextCursor` of the page before. */
+                /** @description The `nextCursor` of the previous page. */
                 cursor?: string;
-                /** @description Only jobs of this status. */
+                /** @description Only jobs with this status. */
                 status?: components["schemas"]["JobStatus"];
-                /** @description Only archived jobs, or only others. */
+                /** @description `true` for archived jobs only, `false` for all others. */
                 archived?: boolean;
             };
             header?: never;
@@ -4188,7 +4191,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this request, so that a repeat does nothing twice. Visible ASCII characters without spaces. */
+                /** @description Identifies this request, so that repeating it has no further effect. Visible ASCII characters without spaces. */
                 "Idempotency-Key"?: components["parameters"]["idempotencyKey"];
             };
             path: {
@@ -4206,7 +4209,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The run. The job is on disk. */
+            /** @description The stream. The job is on disk. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4217,9 +4220,9 @@ export interface operations {
                     Link: components["headers"]["Link"];
                     /** @description The job. */
                     "X-Session-Id": components["schemas"]["JobId"];
-                    /** @description Where the changes go. */
+                    /** @description The branch that the changes go to. */
                     "X-Branch-Name": string;
-                    /** @description Of the stream. */
+                    /** @description Version of the stream. */
                     "X-Vercel-AI-Data-Stream"?: "v1";
                     [name: string]: unknown;
                 };
@@ -4253,9 +4256,9 @@ export interface operations {
     listSessions: {
         parameters: {
             query?: {
-                /** @description How many of the newest to leave out. */
+                /** @description Number of the newest sessions to skip. */
                 skip?: number;
-                /** @description How many at most. */
+                /** @description Maximum number. */
                 take?: number;
             };
             header?: never;
@@ -4296,9 +4299,9 @@ export interface operations {
     headSessions: {
         parameters: {
             query?: {
-                /** @description How many of the newest to leave out. */
+                /** @description Number of the newest sessions to skip. */
                 skip?: number;
-                /** @description How many at most. */
+                /** @description Maximum number. */
                 take?: number;
             };
             header?: never;
@@ -4424,22 +4427,23 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @description The chat's id as the client created it (with the same key and from the same address that asked), or the thread's id.
                  * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 chatId: string;
-                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
+                /** @description Who asked. Default: `anonymous` for a thread's id, the chat's own reader for a chat's id. */
                 fp?: components["parameters"]["fp"];
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 threadKey?: components["parameters"]["threadKey"];
             };
             header?: {
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
             };
@@ -4462,7 +4466,7 @@ export interface operations {
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     Link: components["headers"]["Link"];
-                    /** @description Of the stream. */
+                    /** @description Version of the stream. */
                     "X-Vercel-AI-Data-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
@@ -4497,15 +4501,16 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
-                /** @description The solution of a challenge, where the project asks for a proof of work. */
+                /** @description The solution of a challenge, if the project requires proof of work. */
                 "X-Altcha"?: components["parameters"]["proof"];
             };
             path: {
@@ -4523,7 +4528,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The answer. The question is on disk; the answer is finished and kept even when the caller leaves. */
+            /** @description The answer. The question is on disk; the answer is completed and stored even if the caller disconnects. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4534,7 +4539,7 @@ export interface operations {
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     Link: components["headers"]["Link"];
-                    /** @description Of the stream. */
+                    /** @description Version of the stream. */
                     "X-Vercel-AI-Data-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
@@ -4581,7 +4586,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4599,22 +4604,23 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @description The chat's id as the client created it (with the same key and from the same address that asked), or the thread's id.
                  * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 chatId: string;
-                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
+                /** @description Who asked. Default: `anonymous` for a thread's id, the chat's own reader for a chat's id. */
                 fp?: components["parameters"]["fp"];
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 threadKey?: components["parameters"]["threadKey"];
             };
             header?: {
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
             };
@@ -4637,7 +4643,7 @@ export interface operations {
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     Link: components["headers"]["Link"];
-                    /** @description Of the stream. */
+                    /** @description Version of the stream. */
                     "X-Vercel-AI-Data-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
@@ -4672,15 +4678,16 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
-                /** @description The solution of a challenge, where the project asks for a proof of work. */
+                /** @description The solution of a challenge, if the project requires proof of work. */
                 "X-Altcha"?: components["parameters"]["proof"];
             };
             path: {
@@ -4698,7 +4705,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The answer. The question is on disk; the answer is finished and kept even when the caller leaves. */
+            /** @description The answer. The question is on disk; the answer is completed and stored even if the caller disconnects. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4706,7 +4713,7 @@ export interface operations {
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Thread-Id": components["headers"]["X-Thread-Id"];
                     "X-Thread-Key": components["headers"]["X-Thread-Key"];
-                    /** @description Of the stream. */
+                    /** @description Version of the stream. */
                     "X-Vercel-AI-UI-Message-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
@@ -4764,7 +4771,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4781,18 +4788,19 @@ export interface operations {
     resumeV2: {
         parameters: {
             query?: {
-                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
+                /** @description Who asked. Default: `anonymous` for a thread's id, the chat's own reader for a chat's id. */
                 fp?: components["parameters"]["fp"];
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 threadKey?: components["parameters"]["threadKey"];
             };
             header?: {
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
             };
@@ -4803,7 +4811,7 @@ export interface operations {
                  */
                 domain: components["parameters"]["domain"];
                 /**
-                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @description The chat's id as the client created it (with the same key and from the same address that asked), or the thread's id.
                  * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 id: string;
@@ -4817,7 +4825,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Thread-Id": components["headers"]["X-Thread-Id"];
-                    /** @description Of the stream. */
+                    /** @description Version of the stream. */
                     "X-Vercel-AI-UI-Message-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
@@ -4869,7 +4877,7 @@ export interface operations {
                  */
                 domain: components["parameters"]["domain"];
                 /**
-                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @description The chat's id as the client created it (with the same key and from the same address that asked), or the thread's id.
                  * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 id: string;
@@ -4878,7 +4886,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4895,18 +4903,19 @@ export interface operations {
     headResumeV2: {
         parameters: {
             query?: {
-                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
+                /** @description Who asked. Default: `anonymous` for a thread's id, the chat's own reader for a chat's id. */
                 fp?: components["parameters"]["fp"];
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 threadKey?: components["parameters"]["threadKey"];
             };
             header?: {
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
             };
@@ -4917,7 +4926,7 @@ export interface operations {
                  */
                 domain: components["parameters"]["domain"];
                 /**
-                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @description The chat's id as the client created it (with the same key and from the same address that asked), or the thread's id.
                  * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 id: string;
@@ -4931,7 +4940,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Thread-Id": components["headers"]["X-Thread-Id"];
-                    /** @description Of the stream. */
+                    /** @description Version of the stream. */
                     "X-Vercel-AI-UI-Message-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
@@ -5022,7 +5031,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5076,9 +5085,10 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
             };
@@ -5097,7 +5107,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Sections, best first, at most one for each page. */
+            /** @description Sections, best first, at most one per page. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5135,7 +5145,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5154,9 +5164,10 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
             };
@@ -5213,7 +5224,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5231,12 +5242,13 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
             };
@@ -5291,7 +5303,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5309,12 +5321,13 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
             };
@@ -5333,7 +5346,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The message is stored, and on its way. */
+            /** @description The message is stored and being delivered. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5370,7 +5383,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5399,7 +5412,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The update is accepted, and on disk. */
+            /** @description The update is accepted and on disk. */
             202: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5426,7 +5439,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The id of the update.
+                 * @description The update's id.
                  * @example upd_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 statusId: string;
@@ -5460,7 +5473,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The id of the update.
+                 * @description The update's id.
                  * @example upd_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 statusId: string;
@@ -5516,7 +5529,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The push is taken in, for good. */
+            /** @description The push is accepted and on disk. */
             202: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5526,7 +5539,7 @@ export interface operations {
                     "application/json": components["schemas"]["PushAccepted"];
                 };
             };
-            /** @description There is nothing to do for this event. */
+            /** @description Nothing to do for this event. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5547,13 +5560,13 @@ export interface operations {
     listConversations: {
         parameters: {
             query?: {
-                /** @description Not before this: RFC 3339, or YYYY-MM-DD for the beginning of a day in UTC. */
+                /** @description Start of the range: RFC 3339, or YYYY-MM-DD for the start of a day in UTC. */
                 dateFrom?: components["parameters"]["dateFrom"];
-                /** @description Before this, in the same forms. */
+                /** @description End of the range (excluded), in the same formats. */
                 dateTo?: components["parameters"]["dateTo"];
-                /** @description How many entries at most. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description The `nextCursor` of the page before. */
+                /** @description The `nextCursor` of the previous page. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -5568,7 +5581,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description One page of entries. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5591,13 +5604,13 @@ export interface operations {
     headConversations: {
         parameters: {
             query?: {
-                /** @description Not before this: RFC 3339, or YYYY-MM-DD for the beginning of a day in UTC. */
+                /** @description Start of the range: RFC 3339, or YYYY-MM-DD for the start of a day in UTC. */
                 dateFrom?: components["parameters"]["dateFrom"];
-                /** @description Before this, in the same forms. */
+                /** @description End of the range (excluded), in the same formats. */
                 dateTo?: components["parameters"]["dateTo"];
-                /** @description How many entries at most. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description The `nextCursor` of the page before. */
+                /** @description The `nextCursor` of the previous page. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -5612,7 +5625,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description One page of entries. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5652,7 +5665,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The conversation as it stands now. A question whose answer has not ended stands without one. */
+            /** @description The conversation in its current state. A question whose answer is not finished appears without one. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5691,7 +5704,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The conversation as it stands now. A question whose answer has not ended stands without one. */
+            /** @description The conversation in its current state. A question whose answer is not finished appears without one. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5713,13 +5726,13 @@ export interface operations {
     callerStats: {
         parameters: {
             query?: {
-                /** @description Not before this: RFC 3339, or YYYY-MM-DD for the beginning of a day in UTC. */
+                /** @description Start of the range: RFC 3339, or YYYY-MM-DD for the start of a day in UTC. */
                 dateFrom?: components["parameters"]["dateFrom"];
-                /** @description Before this, in the same forms. */
+                /** @description End of the range (excluded), in the same formats. */
                 dateTo?: components["parameters"]["dateTo"];
-                /** @description How many entries at most. */
+                /** @description Maximum number of entries. */
                 limit?: components["parameters"]["limit"];
-                /** @description The `nextCursor` of the page before. */
+                /** @description The `nextCursor` of the previous page. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -5734,7 +5747,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description One page of entries. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5757,13 +5770,13 @@ export interface operations {
     headCallerStats: {
         parameters: {
             query?: {
-                /** @description Not before this: RFC 3339, or YYYY-MM-DD for the beginning of a day in UTC. */
+                /** @description Start of the range: RFC 3339, or YYYY-MM-DD for the start of a day in UTC. */
                 dateFrom?: components["parameters"]["dateFrom"];
-                /** @description Before this, in the same forms. */
+                /** @description End of the range (excluded), in the same formats. */
                 dateTo?: components["parameters"]["dateTo"];
-                /** @description How many entries at most. */
+                /** @description Maximum number of entries. */
                 limit?: components["parameters"]["limit"];
-                /** @description The `nextCursor` of the page before. */
+                /** @description The `nextCursor` of the previous page. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -5778,7 +5791,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description One page of entries. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5801,13 +5814,13 @@ export interface operations {
     listSearches: {
         parameters: {
             query?: {
-                /** @description Not before this: RFC 3339, or YYYY-MM-DD for the beginning of a day in UTC. */
+                /** @description Start of the range: RFC 3339, or YYYY-MM-DD for the start of a day in UTC. */
                 dateFrom?: components["parameters"]["dateFrom"];
-                /** @description Before this, in the same forms. */
+                /** @description End of the range (excluded), in the same formats. */
                 dateTo?: components["parameters"]["dateTo"];
-                /** @description How many entries at most. */
+                /** @description Maximum number of entries. */
                 limit?: components["parameters"]["limit"];
-                /** @description The `nextCursor` of the page before. */
+                /** @description The `nextCursor` of the previous page. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -5822,7 +5835,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description One page of entries. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5845,13 +5858,13 @@ export interface operations {
     headSearches: {
         parameters: {
             query?: {
-                /** @description Not before this: RFC 3339, or YYYY-MM-DD for the beginning of a day in UTC. */
+                /** @description Start of the range: RFC 3339, or YYYY-MM-DD for the start of a day in UTC. */
                 dateFrom?: components["parameters"]["dateFrom"];
-                /** @description Before this, in the same forms. */
+                /** @description End of the range (excluded), in the same formats. */
                 dateTo?: components["parameters"]["dateTo"];
-                /** @description How many entries at most. */
+                /** @description Maximum number of entries. */
                 limit?: components["parameters"]["limit"];
-                /** @description The `nextCursor` of the page before. */
+                /** @description The `nextCursor` of the previous page. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -5866,7 +5879,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description One page of entries. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5889,17 +5902,17 @@ export interface operations {
     listFeedback: {
         parameters: {
             query?: {
-                /** @description Not before this: RFC 3339, or YYYY-MM-DD for the beginning of a day in UTC. */
+                /** @description Start of the range: RFC 3339, or YYYY-MM-DD for the start of a day in UTC. */
                 dateFrom?: components["parameters"]["dateFrom"];
-                /** @description Before this, in the same forms. */
+                /** @description End of the range (excluded), in the same formats. */
                 dateTo?: components["parameters"]["dateTo"];
                 /** @description All feedback is `contextual`. */
                 source?: components["parameters"]["withSource"];
-                /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
+                /** @description Comma-separated list of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
                 status?: components["parameters"]["withStatus"];
-                /** @description How many entries at most. */
+                /** @description Maximum number of entries. */
                 limit?: components["parameters"]["limit"];
-                /** @description The `nextCursor` of the page before. */
+                /** @description The `nextCursor` of the previous page. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -5914,7 +5927,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description One page of entries. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5937,17 +5950,17 @@ export interface operations {
     headFeedback: {
         parameters: {
             query?: {
-                /** @description Not before this: RFC 3339, or YYYY-MM-DD for the beginning of a day in UTC. */
+                /** @description Start of the range: RFC 3339, or YYYY-MM-DD for the start of a day in UTC. */
                 dateFrom?: components["parameters"]["dateFrom"];
-                /** @description Before this, in the same forms. */
+                /** @description End of the range (excluded), in the same formats. */
                 dateTo?: components["parameters"]["dateTo"];
                 /** @description All feedback is `contextual`. */
                 source?: components["parameters"]["withSource"];
-                /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
+                /** @description Comma-separated list of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
                 status?: components["parameters"]["withStatus"];
-                /** @description How many entries at most. */
+                /** @description Maximum number of entries. */
                 limit?: components["parameters"]["limit"];
-                /** @description The `nextCursor` of the page before. */
+                /** @description The `nextCursor` of the previous page. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -5962,7 +5975,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description One page of entries. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5985,17 +5998,17 @@ export interface operations {
     listPageFeedback: {
         parameters: {
             query?: {
-                /** @description Not before this: RFC 3339, or YYYY-MM-DD for the beginning of a day in UTC. */
+                /** @description Start of the range: RFC 3339, or YYYY-MM-DD for the start of a day in UTC. */
                 dateFrom?: components["parameters"]["dateFrom"];
-                /** @description Before this, in the same forms. */
+                /** @description End of the range (excluded), in the same formats. */
                 dateTo?: components["parameters"]["dateTo"];
                 /** @description All feedback is `contextual`. */
                 source?: components["parameters"]["withSource"];
-                /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
+                /** @description Comma-separated list of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
                 status?: components["parameters"]["withStatus"];
-                /** @description How many entries at most. */
+                /** @description Maximum number of entries. */
                 limit?: components["parameters"]["limit"];
-                /** @description The `nextCursor` of the page before. */
+                /** @description The `nextCursor` of the previous page. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -6010,7 +6023,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description One page of entries. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6033,17 +6046,17 @@ export interface operations {
     headPageFeedback: {
         parameters: {
             query?: {
-                /** @description Not before this: RFC 3339, or YYYY-MM-DD for the beginning of a day in UTC. */
+                /** @description Start of the range: RFC 3339, or YYYY-MM-DD for the start of a day in UTC. */
                 dateFrom?: components["parameters"]["dateFrom"];
-                /** @description Before this, in the same forms. */
+                /** @description End of the range (excluded), in the same formats. */
                 dateTo?: components["parameters"]["dateTo"];
                 /** @description All feedback is `contextual`. */
                 source?: components["parameters"]["withSource"];
-                /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
+                /** @description Comma-separated list of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
                 status?: components["parameters"]["withStatus"];
-                /** @description How many entries at most. */
+                /** @description Maximum number of entries. */
                 limit?: components["parameters"]["limit"];
-                /** @description The `nextCursor` of the page before. */
+                /** @description The `nextCursor` of the previous page. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -6058,7 +6071,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description One page of entries. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6083,9 +6096,10 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
             };
@@ -6104,7 +6118,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description An answer to each question, in their order. */
+            /** @description An answer to each question, in order. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6135,7 +6149,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It does. */
+            /** @description The process is alive. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6157,7 +6171,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It does. */
+            /** @description The process is alive. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6179,7 +6193,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It does. */
+            /** @description The process is alive. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6202,7 +6216,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It does. */
+            /** @description The process is alive. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6225,7 +6239,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The figures. */
+            /** @description The metrics. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6254,7 +6268,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The figures. */
+            /** @description The metrics. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6278,7 +6292,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of an earlier answer. */
+                /** @description The ETag of an earlier response. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -6297,7 +6311,7 @@ export interface operations {
                     "application/json": components["schemas"]["Document"];
                 };
             };
-            /** @description It is as the caller has it. */
+            /** @description The document has not changed. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6313,7 +6327,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of an earlier answer. */
+                /** @description The ETag of an earlier response. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -6332,7 +6346,7 @@ export interface operations {
                     "application/json": components["schemas"]["Document"];
                 };
             };
-            /** @description It is as the caller has it. */
+            /** @description The document has not changed. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6348,7 +6362,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of an earlier answer. */
+                /** @description The ETag of an earlier response. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -6372,7 +6386,7 @@ export interface operations {
                     "application/yaml": string;
                 };
             };
-            /** @description It is as the caller has it. */
+            /** @description The document has not changed. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6388,7 +6402,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of an earlier answer. */
+                /** @description The ETag of an earlier response. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -6412,7 +6426,7 @@ export interface operations {
                     "application/yaml": string;
                 };
             };
-            /** @description It is as the caller has it. */
+            /** @description The document has not changed. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6428,7 +6442,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of an earlier answer. */
+                /** @description The ETag of an earlier response. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -6460,7 +6474,7 @@ export interface operations {
                     "application/json": components["schemas"]["WidgetSettings"];
                 };
             };
-            /** @description It is as the caller has it. */
+            /** @description The document has not changed. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6478,7 +6492,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of an earlier answer. */
+                /** @description The ETag of an earlier response. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -6510,7 +6524,7 @@ export interface operations {
                     "application/json": components["schemas"]["WidgetSettings"];
                 };
             };
-            /** @description It is as the caller has it. */
+            /** @description The document has not changed. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6528,7 +6542,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of an earlier answer. */
+                /** @description The ETag of an earlier response. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -6554,7 +6568,7 @@ export interface operations {
                     "text/javascript": string;
                 };
             };
-            /** @description It is as the caller has it. */
+            /** @description The document has not changed. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6573,7 +6587,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of an earlier answer. */
+                /** @description The ETag of an earlier response. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -6599,7 +6613,7 @@ export interface operations {
                     "text/javascript": string;
                 };
             };
-            /** @description It is as the caller has it. */
+            /** @description The document has not changed. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6619,14 +6633,15 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
-                /** @description The solution of a challenge, where the project asks for a proof of work. */
+                /** @description The solution of a challenge, if the project requires proof of work. */
                 "X-Altcha"?: components["parameters"]["proof"];
             };
             path?: never;
@@ -6649,7 +6664,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The answer; with `stream`, as chunks. The question is on disk; the answer is finished and kept even when the caller leaves. */
+            /** @description The answer; with `stream`, in chunks. The question is on disk; the answer is completed and stored even if the caller disconnects. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6695,7 +6710,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6714,14 +6729,15 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
-                /** @description The solution of a challenge, where the project asks for a proof of work. */
+                /** @description The solution of a challenge, if the project requires proof of work. */
                 "X-Altcha"?: components["parameters"]["proof"];
             };
             path?: never;
@@ -6739,7 +6755,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The answer; with `stream`, as events. The question is on disk; the answer is finished and kept even when the caller leaves. */
+            /** @description The answer; with `stream`, as events. The question is on disk; the answer is completed and stored even if the caller disconnects. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6783,7 +6799,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6802,14 +6818,15 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
-                /** @description The solution of a challenge, where the project asks for a proof of work. */
+                /** @description The solution of a challenge, if the project requires proof of work. */
                 "X-Altcha"?: components["parameters"]["proof"];
             };
             path: {
@@ -6844,7 +6861,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The answer. The question is on disk; the answer is finished and kept even when the caller leaves. */
+            /** @description The answer. The question is on disk; the answer is completed and stored even if the caller disconnects. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6898,7 +6915,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6966,7 +6983,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7074,7 +7091,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7126,7 +7143,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of an earlier answer. */
+                /** @description The ETag of an earlier response. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -7136,7 +7153,7 @@ export interface operations {
                  */
                 domain: components["parameters"]["domain"];
                 /**
-                 * @description `llms.txt`, `llms-full.txt`, or the path of a page with the ending `.md`, with slashes as they are.
+                 * @description `llms.txt`, `llms-full.txt`, or the path of a page plus `.md`, with slashes unescaped.
                  * @example llms.txt
                  */
                 file: string;
@@ -7163,7 +7180,7 @@ export interface operations {
                     "text/markdown": string;
                 };
             };
-            /** @description It is as the caller has it. */
+            /** @description The document has not changed. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7191,7 +7208,7 @@ export interface operations {
                  */
                 domain: components["parameters"]["domain"];
                 /**
-                 * @description `llms.txt`, `llms-full.txt`, or the path of a page with the ending `.md`, with slashes as they are.
+                 * @description `llms.txt`, `llms-full.txt`, or the path of a page plus `.md`, with slashes unescaped.
                  * @example llms.txt
                  */
                 file: string;
@@ -7200,7 +7217,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7218,7 +7235,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of an earlier answer. */
+                /** @description The ETag of an earlier response. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -7228,7 +7245,7 @@ export interface operations {
                  */
                 domain: components["parameters"]["domain"];
                 /**
-                 * @description `llms.txt`, `llms-full.txt`, or the path of a page with the ending `.md`, with slashes as they are.
+                 * @description `llms.txt`, `llms-full.txt`, or the path of a page plus `.md`, with slashes unescaped.
                  * @example llms.txt
                  */
                 file: string;
@@ -7255,7 +7272,7 @@ export interface operations {
                     "text/markdown": string;
                 };
             };
-            /** @description It is as the caller has it. */
+            /** @description The document has not changed. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7276,22 +7293,23 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @description The chat's id as the client created it (with the same key and from the same address that asked), or the thread's id.
                  * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 chatId: string;
-                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
+                /** @description Who asked. Default: `anonymous` for a thread's id, the chat's own reader for a chat's id. */
                 fp?: components["parameters"]["fp"];
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 threadKey?: components["parameters"]["threadKey"];
             };
             header?: {
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
             };
@@ -7314,7 +7332,7 @@ export interface operations {
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     Link: components["headers"]["Link"];
-                    /** @description Of the stream. */
+                    /** @description Version of the stream. */
                     "X-Vercel-AI-Data-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
@@ -7349,15 +7367,16 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
-                /** @description The solution of a challenge, where the project asks for a proof of work. */
+                /** @description The solution of a challenge, if the project requires proof of work. */
                 "X-Altcha"?: components["parameters"]["proof"];
             };
             path: {
@@ -7375,7 +7394,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The answer. The question is on disk; the answer is finished and kept even when the caller leaves. */
+            /** @description The answer. The question is on disk; the answer is completed and stored even if the caller disconnects. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7386,7 +7405,7 @@ export interface operations {
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     Link: components["headers"]["Link"];
-                    /** @description Of the stream. */
+                    /** @description Version of the stream. */
                     "X-Vercel-AI-Data-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
@@ -7433,7 +7452,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7451,22 +7470,23 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @description The chat's id as the client created it (with the same key and from the same address that asked), or the thread's id.
                  * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 chatId: string;
-                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
+                /** @description Who asked. Default: `anonymous` for a thread's id, the chat's own reader for a chat's id. */
                 fp?: components["parameters"]["fp"];
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 threadKey?: components["parameters"]["threadKey"];
             };
             header?: {
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
             };
@@ -7489,7 +7509,7 @@ export interface operations {
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     Link: components["headers"]["Link"];
-                    /** @description Of the stream. */
+                    /** @description Version of the stream. */
                     "X-Vercel-AI-Data-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
@@ -7524,15 +7544,16 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
-                /** @description The solution of a challenge, where the project asks for a proof of work. */
+                /** @description The solution of a challenge, if the project requires proof of work. */
                 "X-Altcha"?: components["parameters"]["proof"];
             };
             path: {
@@ -7550,7 +7571,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The answer. The question is on disk; the answer is finished and kept even when the caller leaves. */
+            /** @description The answer. The question is on disk; the answer is completed and stored even if the caller disconnects. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7558,7 +7579,7 @@ export interface operations {
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Thread-Id": components["headers"]["X-Thread-Id"];
                     "X-Thread-Key": components["headers"]["X-Thread-Key"];
-                    /** @description Of the stream. */
+                    /** @description Version of the stream. */
                     "X-Vercel-AI-UI-Message-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
@@ -7616,7 +7637,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7633,18 +7654,19 @@ export interface operations {
     resumeV2Unprefixed: {
         parameters: {
             query?: {
-                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
+                /** @description Who asked. Default: `anonymous` for a thread's id, the chat's own reader for a chat's id. */
                 fp?: components["parameters"]["fp"];
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 threadKey?: components["parameters"]["threadKey"];
             };
             header?: {
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
             };
@@ -7655,7 +7677,7 @@ export interface operations {
                  */
                 domain: components["parameters"]["domain"];
                 /**
-                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @description The chat's id as the client created it (with the same key and from the same address that asked), or the thread's id.
                  * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 id: string;
@@ -7669,7 +7691,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Thread-Id": components["headers"]["X-Thread-Id"];
-                    /** @description Of the stream. */
+                    /** @description Version of the stream. */
                     "X-Vercel-AI-UI-Message-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
@@ -7721,7 +7743,7 @@ export interface operations {
                  */
                 domain: components["parameters"]["domain"];
                 /**
-                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @description The chat's id as the client created it (with the same key and from the same address that asked), or the thread's id.
                  * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 id: string;
@@ -7730,7 +7752,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7747,18 +7769,19 @@ export interface operations {
     headResumeV2Unprefixed: {
         parameters: {
             query?: {
-                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
+                /** @description Who asked. Default: `anonymous` for a thread's id, the chat's own reader for a chat's id. */
                 fp?: components["parameters"]["fp"];
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 threadKey?: components["parameters"]["threadKey"];
             };
             header?: {
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
             };
@@ -7769,7 +7792,7 @@ export interface operations {
                  */
                 domain: components["parameters"]["domain"];
                 /**
-                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @description The chat's id as the client created it (with the same key and from the same address that asked), or the thread's id.
                  * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 id: string;
@@ -7783,7 +7806,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Thread-Id": components["headers"]["X-Thread-Id"];
-                    /** @description Of the stream. */
+                    /** @description Version of the stream. */
                     "X-Vercel-AI-UI-Message-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
@@ -7829,9 +7852,10 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
             };
@@ -7850,7 +7874,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Sections, best first, at most one for each page. */
+            /** @description Sections, best first, at most one per page. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7888,7 +7912,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7907,9 +7931,10 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
             };
@@ -7966,7 +7991,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7984,12 +8009,13 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The thread's secret, where the project asks for it. */
+                /** @description The thread's secret, if the project requires it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
                 /**
-                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
-                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
-                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 * @description A reader token: a JWT, signed by the site's own server, that gives access to pages restricted to groups. Its claims are `sub`
+                 *     (the reader), `groups`, `aud` (the project's domain or id), and `exp` (at most 24 hours ahead). It is signed with HS256 and a
+                 *     reader secret, or with ES256 and a key from the project's JWKS address. An invalid token is refused with 401 and the code
+                 *     `reader_token`.
                  */
                 "X-Docent-Reader"?: components["parameters"]["reader"];
             };
@@ -8044,7 +8070,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yes. */
+            /** @description Allowed. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8063,17 +8089,17 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The event. It is the same in every attempt.
+                 * @description The event's id, the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
                 "webhook-id": string;
                 /**
-                 * @description When the attempt was made, in seconds since 1970.
+                 * @description Time of the attempt, in seconds since 1970.
                  * @example 1795428780
                  */
                 "webhook-timestamp": string;
                 /**
-                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @description Signatures, separated by spaces. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, keyed with the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
                 "webhook-signature": string;
@@ -8093,7 +8119,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
+                    /** @description The subject of an event. Fields that its type does not have, and empty ones, are omitted. Texts are truncated to 2,000 bytes, except the message of a contact request. */
                     data: {
                         project: {
                             id: string;
@@ -8102,19 +8128,19 @@ export interface operations {
                         job?: {
                             id: string;
                             title: string;
-                            /** @description Of its page on the console. */
+                            /** @description Link to its page in the console. */
                             link?: string;
                             /**
-                             * @description Of `job.ended`.
+                             * @description For `job.ended`.
                              * @enum {string}
                              */
                             status?: "completed" | "failed" | "cancelled";
-                            /** @description Of `job.ended`, where it is completed. */
+                            /** @description For `job.ended`, if completed. */
                             outcome?: string;
                             message?: string;
-                            /** @description The id of the instruction that has ended. */
+                            /** @description The id of the instruction that ended. */
                             instruction?: string;
-                            /** @description Instructions that the job goes on with. */
+                            /** @description Number of instructions still to come. */
                             waiting?: number;
                         };
                         pullRequest?: {
@@ -8124,23 +8150,23 @@ export interface operations {
                             state?: "open" | "merged" | "closed";
                         };
                         question?: {
-                            /** @description Of the answer's message. */
+                            /** @description Id of the answer's message. */
                             id: string;
                             threadId: string;
                             text?: string;
-                            /** @description That the reader was on. */
+                            /** @description The page that the reader was on. */
                             page?: string;
                             /** @enum {string} */
                             channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
-                            /** @description Of the conversation's page on the console. */
+                            /** @description Link to the conversation in the console. */
                             link?: string;
                         };
                         rating?: {
                             comment?: string;
                         };
-                        /** @description What a reader writes to people. */
+                        /** @description A reader's message to a person. */
                         contact?: {
                             name?: string;
                             email?: string;
@@ -8148,7 +8174,7 @@ export interface operations {
                             /** @description The reader's id, if the site gives one. */
                             reader?: string;
                         };
-                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        /** @description For `contact.requested`, the last questions and answers before it. */
                         conversation?: {
                             question: string;
                             answer?: string;
@@ -8157,14 +8183,14 @@ export interface operations {
                             /** Format: date-time */
                             askedAt: string;
                         }[];
-                        /** @description The webhook that is tested. */
+                        /** @description The webhook being tested. */
                         webhook?: string;
                     };
                 };
             };
         };
         responses: {
-            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            /** @description The event is accepted, as with any 2xx status. Other statuses are retried for three days, except `410`, which disables the webhook. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -8178,17 +8204,17 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The event. It is the same in every attempt.
+                 * @description The event's id, the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
                 "webhook-id": string;
                 /**
-                 * @description When the attempt was made, in seconds since 1970.
+                 * @description Time of the attempt, in seconds since 1970.
                  * @example 1795428780
                  */
                 "webhook-timestamp": string;
                 /**
-                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @description Signatures, separated by spaces. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, keyed with the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
                 "webhook-signature": string;
@@ -8208,7 +8234,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
+                    /** @description The subject of an event. Fields that its type does not have, and empty ones, are omitted. Texts are truncated to 2,000 bytes, except the message of a contact request. */
                     data: {
                         project: {
                             id: string;
@@ -8217,19 +8243,19 @@ export interface operations {
                         job?: {
                             id: string;
                             title: string;
-                            /** @description Of its page on the console. */
+                            /** @description Link to its page in the console. */
                             link?: string;
                             /**
-                             * @description Of `job.ended`.
+                             * @description For `job.ended`.
                              * @enum {string}
                              */
                             status?: "completed" | "failed" | "cancelled";
-                            /** @description Of `job.ended`, where it is completed. */
+                            /** @description For `job.ended`, if completed. */
                             outcome?: string;
                             message?: string;
-                            /** @description The id of the instruction that has ended. */
+                            /** @description The id of the instruction that ended. */
                             instruction?: string;
-                            /** @description Instructions that the job goes on with. */
+                            /** @description Number of instructions still to come. */
                             waiting?: number;
                         };
                         pullRequest?: {
@@ -8239,23 +8265,23 @@ export interface operations {
                             state?: "open" | "merged" | "closed";
                         };
                         question?: {
-                            /** @description Of the answer's message. */
+                            /** @description Id of the answer's message. */
                             id: string;
                             threadId: string;
                             text?: string;
-                            /** @description That the reader was on. */
+                            /** @description The page that the reader was on. */
                             page?: string;
                             /** @enum {string} */
                             channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
-                            /** @description Of the conversation's page on the console. */
+                            /** @description Link to the conversation in the console. */
                             link?: string;
                         };
                         rating?: {
                             comment?: string;
                         };
-                        /** @description What a reader writes to people. */
+                        /** @description A reader's message to a person. */
                         contact?: {
                             name?: string;
                             email?: string;
@@ -8263,7 +8289,7 @@ export interface operations {
                             /** @description The reader's id, if the site gives one. */
                             reader?: string;
                         };
-                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        /** @description For `contact.requested`, the last questions and answers before it. */
                         conversation?: {
                             question: string;
                             answer?: string;
@@ -8272,14 +8298,14 @@ export interface operations {
                             /** Format: date-time */
                             askedAt: string;
                         }[];
-                        /** @description The webhook that is tested. */
+                        /** @description The webhook being tested. */
                         webhook?: string;
                     };
                 };
             };
         };
         responses: {
-            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            /** @description The event is accepted, as with any 2xx status. Other statuses are retried for three days, except `410`, which disables the webhook. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -8293,17 +8319,17 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The event. It is the same in every attempt.
+                 * @description The event's id, the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
                 "webhook-id": string;
                 /**
-                 * @description When the attempt was made, in seconds since 1970.
+                 * @description Time of the attempt, in seconds since 1970.
                  * @example 1795428780
                  */
                 "webhook-timestamp": string;
                 /**
-                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @description Signatures, separated by spaces. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, keyed with the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
                 "webhook-signature": string;
@@ -8323,7 +8349,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
+                    /** @description The subject of an event. Fields that its type does not have, and empty ones, are omitted. Texts are truncated to 2,000 bytes, except the message of a contact request. */
                     data: {
                         project: {
                             id: string;
@@ -8332,19 +8358,19 @@ export interface operations {
                         job?: {
                             id: string;
                             title: string;
-                            /** @description Of its page on the console. */
+                            /** @description Link to its page in the console. */
                             link?: string;
                             /**
-                             * @description Of `job.ended`.
+                             * @description For `job.ended`.
                              * @enum {string}
                              */
                             status?: "completed" | "failed" | "cancelled";
-                            /** @description Of `job.ended`, where it is completed. */
+                            /** @description For `job.ended`, if completed. */
                             outcome?: string;
                             message?: string;
-                            /** @description The id of the instruction that has ended. */
+                            /** @description The id of the instruction that ended. */
                             instruction?: string;
-                            /** @description Instructions that the job goes on with. */
+                            /** @description Number of instructions still to come. */
                             waiting?: number;
                         };
                         pullRequest?: {
@@ -8354,23 +8380,23 @@ export interface operations {
                             state?: "open" | "merged" | "closed";
                         };
                         question?: {
-                            /** @description Of the answer's message. */
+                            /** @description Id of the answer's message. */
                             id: string;
                             threadId: string;
                             text?: string;
-                            /** @description That the reader was on. */
+                            /** @description The page that the reader was on. */
                             page?: string;
                             /** @enum {string} */
                             channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
-                            /** @description Of the conversation's page on the console. */
+                            /** @description Link to the conversation in the console. */
                             link?: string;
                         };
                         rating?: {
                             comment?: string;
                         };
-                        /** @description What a reader writes to people. */
+                        /** @description A reader's message to a person. */
                         contact?: {
                             name?: string;
                             email?: string;
@@ -8378,7 +8404,7 @@ export interface operations {
                             /** @description The reader's id, if the site gives one. */
                             reader?: string;
                         };
-                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        /** @description For `contact.requested`, the last questions and answers before it. */
                         conversation?: {
                             question: string;
                             answer?: string;
@@ -8387,14 +8413,14 @@ export interface operations {
                             /** Format: date-time */
                             askedAt: string;
                         }[];
-                        /** @description The webhook that is tested. */
+                        /** @description The webhook being tested. */
                         webhook?: string;
                     };
                 };
             };
         };
         responses: {
-            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            /** @description The event is accepted, as with any 2xx status. Other statuses are retried for three days, except `410`, which disables the webhook. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -8408,17 +8434,17 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The event. It is the same in every attempt.
+                 * @description The event's id, the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
                 "webhook-id": string;
                 /**
-                 * @description When the attempt was made, in seconds since 1970.
+                 * @description Time of the attempt, in seconds since 1970.
                  * @example 1795428780
                  */
                 "webhook-timestamp": string;
                 /**
-                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @description Signatures, separated by spaces. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, keyed with the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
                 "webhook-signature": string;
@@ -8438,7 +8464,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
+                    /** @description The subject of an event. Fields that its type does not have, and empty ones, are omitted. Texts are truncated to 2,000 bytes, except the message of a contact request. */
                     data: {
                         project: {
                             id: string;
@@ -8447,19 +8473,19 @@ export interface operations {
                         job?: {
                             id: string;
                             title: string;
-                            /** @description Of its page on the console. */
+                            /** @description Link to its page in the console. */
                             link?: string;
                             /**
-                             * @description Of `job.ended`.
+                             * @description For `job.ended`.
                              * @enum {string}
                              */
                             status?: "completed" | "failed" | "cancelled";
-                            /** @description Of `job.ended`, where it is completed. */
+                            /** @description For `job.ended`, if completed. */
                             outcome?: string;
                             message?: string;
-                            /** @description The id of the instruction that has ended. */
+                            /** @description The id of the instruction that ended. */
                             instruction?: string;
-                            /** @description Instructions that the job goes on with. */
+                            /** @description Number of instructions still to come. */
                             waiting?: number;
                         };
                         pullRequest?: {
@@ -8469,23 +8495,23 @@ export interface operations {
                             state?: "open" | "merged" | "closed";
                         };
                         question?: {
-                            /** @description Of the answer's message. */
+                            /** @description Id of the answer's message. */
                             id: string;
                             threadId: string;
                             text?: string;
-                            /** @description That the reader was on. */
+                            /** @description The page that the reader was on. */
                             page?: string;
                             /** @enum {string} */
                             channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
-                            /** @description Of the conversation's page on the console. */
+                            /** @description Link to the conversation in the console. */
                             link?: string;
                         };
                         rating?: {
                             comment?: string;
                         };
-                        /** @description What a reader writes to people. */
+                        /** @description A reader's message to a person. */
                         contact?: {
                             name?: string;
                             email?: string;
@@ -8493,7 +8519,7 @@ export interface operations {
                             /** @description The reader's id, if the site gives one. */
                             reader?: string;
                         };
-                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        /** @description For `contact.requested`, the last questions and answers before it. */
                         conversation?: {
                             question: string;
                             answer?: string;
@@ -8502,14 +8528,14 @@ export interface operations {
                             /** Format: date-time */
                             askedAt: string;
                         }[];
-                        /** @description The webhook that is tested. */
+                        /** @description The webhook being tested. */
                         webhook?: string;
                     };
                 };
             };
         };
         responses: {
-            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            /** @description The event is accepted, as with any 2xx status. Other statuses are retried for three days, except `410`, which disables the webhook. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -8523,17 +8549,17 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The event. It is the same in every attempt.
+                 * @description The event's id, the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
                 "webhook-id": string;
                 /**
-                 * @description When the attempt was made, in seconds since 1970.
+                 * @description Time of the attempt, in seconds since 1970.
                  * @example 1795428780
                  */
                 "webhook-timestamp": string;
                 /**
-                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @description Signatures, separated by spaces. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, keyed with the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
                 "webhook-signature": string;
@@ -8553,7 +8579,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
+                    /** @description The subject of an event. Fields that its type does not have, and empty ones, are omitted. Texts are truncated to 2,000 bytes, except the message of a contact request. */
                     data: {
                         project: {
                             id: string;
@@ -8562,19 +8588,19 @@ export interface operations {
                         job?: {
                             id: string;
                             title: string;
-                            /** @description Of its page on the console. */
+                            /** @description Link to its page in the console. */
                             link?: string;
                             /**
-                             * @description Of `job.ended`.
+                             * @description For `job.ended`.
                              * @enum {string}
                              */
                             status?: "completed" | "failed" | "cancelled";
-                            /** @description Of `job.ended`, where it is completed. */
+                            /** @description For `job.ended`, if completed. */
                             outcome?: string;
                             message?: string;
-                            /** @description The id of the instruction that has ended. */
+                            /** @description The id of the instruction that ended. */
                             instruction?: string;
-                            /** @description Instructions that the job goes on with. */
+                            /** @description Number of instructions still to come. */
                             waiting?: number;
                         };
                         pullRequest?: {
@@ -8584,23 +8610,23 @@ export interface operations {
                             state?: "open" | "merged" | "closed";
                         };
                         question?: {
-                            /** @description Of the answer's message. */
+                            /** @description Id of the answer's message. */
                             id: string;
                             threadId: string;
                             text?: string;
-                            /** @description That the reader was on. */
+                            /** @description The page that the reader was on. */
                             page?: string;
                             /** @enum {string} */
                             channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
-                            /** @description Of the conversation's page on the console. */
+                            /** @description Link to the conversation in the console. */
                             link?: string;
                         };
                         rating?: {
                             comment?: string;
                         };
-                        /** @description What a reader writes to people. */
+                        /** @description A reader's message to a person. */
                         contact?: {
                             name?: string;
                             email?: string;
@@ -8608,7 +8634,7 @@ export interface operations {
                             /** @description The reader's id, if the site gives one. */
                             reader?: string;
                         };
-                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        /** @description For `contact.requested`, the last questions and answers before it. */
                         conversation?: {
                             question: string;
                             answer?: string;
@@ -8617,14 +8643,14 @@ export interface operations {
                             /** Format: date-time */
                             askedAt: string;
                         }[];
-                        /** @description The webhook that is tested. */
+                        /** @description The webhook being tested. */
                         webhook?: string;
                     };
                 };
             };
         };
         responses: {
-            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            /** @description The event is accepted, as with any 2xx status. Other statuses are retried for three days, except `410`, which disables the webhook. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -8638,17 +8664,17 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The event. It is the same in every attempt.
+                 * @description The event's id, the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
                 "webhook-id": string;
                 /**
-                 * @description When the attempt was made, in seconds since 1970.
+                 * @description Time of the attempt, in seconds since 1970.
                  * @example 1795428780
                  */
                 "webhook-timestamp": string;
                 /**
-                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @description Signatures, separated by spaces. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, keyed with the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
                 "webhook-signature": string;
@@ -8668,7 +8694,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
+                    /** @description The subject of an event. Fields that its type does not have, and empty ones, are omitted. Texts are truncated to 2,000 bytes, except the message of a contact request. */
                     data: {
                         project: {
                             id: string;
@@ -8677,19 +8703,19 @@ export interface operations {
                         job?: {
                             id: string;
                             title: string;
-                            /** @description Of its page on the console. */
+                            /** @description Link to its page in the console. */
                             link?: string;
                             /**
-                             * @description Of `job.ended`.
+                             * @description For `job.ended`.
                              * @enum {string}
                              */
                             status?: "completed" | "failed" | "cancelled";
-                            /** @description Of `job.ended`, where it is completed. */
+                            /** @description For `job.ended`, if completed. */
                             outcome?: string;
                             message?: string;
-                            /** @description The id of the instruction that has ended. */
+                            /** @description The id of the instruction that ended. */
                             instruction?: string;
-                            /** @description Instructions that the job goes on with. */
+                            /** @description Number of instructions still to come. */
                             waiting?: number;
                         };
                         pullRequest?: {
@@ -8699,23 +8725,23 @@ export interface operations {
                             state?: "open" | "merged" | "closed";
                         };
                         question?: {
-                            /** @description Of the answer's message. */
+                            /** @description Id of the answer's message. */
                             id: string;
                             threadId: string;
                             text?: string;
-                            /** @description That the reader was on. */
+                            /** @description The page that the reader was on. */
                             page?: string;
                             /** @enum {string} */
                             channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
-                            /** @description Of the conversation's page on the console. */
+                            /** @description Link to the conversation in the console. */
                             link?: string;
                         };
                         rating?: {
                             comment?: string;
                         };
-                        /** @description What a reader writes to people. */
+                        /** @description A reader's message to a person. */
                         contact?: {
                             name?: string;
                             email?: string;
@@ -8723,7 +8749,7 @@ export interface operations {
                             /** @description The reader's id, if the site gives one. */
                             reader?: string;
                         };
-                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        /** @description For `contact.requested`, the last questions and answers before it. */
                         conversation?: {
                             question: string;
                             answer?: string;
@@ -8732,14 +8758,14 @@ export interface operations {
                             /** Format: date-time */
                             askedAt: string;
                         }[];
-                        /** @description The webhook that is tested. */
+                        /** @description The webhook being tested. */
                         webhook?: string;
                     };
                 };
             };
         };
         responses: {
-            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            /** @description The event is accepted, as with any 2xx status. Other statuses are retried for three days, except `410`, which disables the webhook. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -8753,17 +8779,17 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The event. It is the same in every attempt.
+                 * @description The event's id, the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
                 "webhook-id": string;
                 /**
-                 * @description When the attempt was made, in seconds since 1970.
+                 * @description Time of the attempt, in seconds since 1970.
                  * @example 1795428780
                  */
                 "webhook-timestamp": string;
                 /**
-                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @description Signatures, separated by spaces. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, keyed with the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
                 "webhook-signature": string;
@@ -8783,7 +8809,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
+                    /** @description The subject of an event. Fields that its type does not have, and empty ones, are omitted. Texts are truncated to 2,000 bytes, except the message of a contact request. */
                     data: {
                         project: {
                             id: string;
@@ -8792,19 +8818,19 @@ export interface operations {
                         job?: {
                             id: string;
                             title: string;
-                            /** @description Of its page on the console. */
+                            /** @description Link to its page in the console. */
                             link?: string;
                             /**
-                             * @description Of `job.ended`.
+                             * @description For `job.ended`.
                              * @enum {string}
                              */
                             status?: "completed" | "failed" | "cancelled";
-                            /** @description Of `job.ended`, where it is completed. */
+                            /** @description For `job.ended`, if completed. */
                             outcome?: string;
                             message?: string;
-                            /** @description The id of the instruction that has ended. */
+                            /** @description The id of the instruction that ended. */
                             instruction?: string;
-                            /** @description Instructions that the job goes on with. */
+                            /** @description Number of instructions still to come. */
                             waiting?: number;
                         };
                         pullRequest?: {
@@ -8814,23 +8840,23 @@ export interface operations {
                             state?: "open" | "merged" | "closed";
                         };
                         question?: {
-                            /** @description Of the answer's message. */
+                            /** @description Id of the answer's message. */
                             id: string;
                             threadId: string;
                             text?: string;
-                            /** @description That the reader was on. */
+                            /** @description The page that the reader was on. */
                             page?: string;
                             /** @enum {string} */
                             channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
-                            /** @description Of the conversation's page on the console. */
+                            /** @description Link to the conversation in the console. */
                             link?: string;
                         };
                         rating?: {
                             comment?: string;
                         };
-                        /** @description What a reader writes to people. */
+                        /** @description A reader's message to a person. */
                         contact?: {
                             name?: string;
                             email?: string;
@@ -8838,7 +8864,7 @@ export interface operations {
                             /** @description The reader's id, if the site gives one. */
                             reader?: string;
                         };
-                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        /** @description For `contact.requested`, the last questions and answers before it. */
                         conversation?: {
                             question: string;
                             answer?: string;
@@ -8847,14 +8873,14 @@ export interface operations {
                             /** Format: date-time */
                             askedAt: string;
                         }[];
-                        /** @description The webhook that is tested. */
+                        /** @description The webhook being tested. */
                         webhook?: string;
                     };
                 };
             };
         };
         responses: {
-            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            /** @description The event is accepted, as with any 2xx status. Other statuses are retried for three days, except `410`, which disables the webhook. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -8868,17 +8894,17 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The event. It is the same in every attempt.
+                 * @description The event's id, the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
                 "webhook-id": string;
                 /**
-                 * @description When the attempt was made, in seconds since 1970.
+                 * @description Time of the attempt, in seconds since 1970.
                  * @example 1795428780
                  */
                 "webhook-timestamp": string;
                 /**
-                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @description Signatures, separated by spaces. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, keyed with the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
                 "webhook-signature": string;
@@ -8898,7 +8924,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
+                    /** @description The subject of an event. Fields that its type does not have, and empty ones, are omitted. Texts are truncated to 2,000 bytes, except the message of a contact request. */
                     data: {
                         project: {
                             id: string;
@@ -8907,19 +8933,19 @@ export interface operations {
                         job?: {
                             id: string;
                             title: string;
-                            /** @description Of its page on the console. */
+                            /** @description Link to its page in the console. */
                             link?: string;
                             /**
-                             * @description Of `job.ended`.
+                             * @description For `job.ended`.
                              * @enum {string}
                              */
                             status?: "completed" | "failed" | "cancelled";
-                            /** @description Of `job.ended`, where it is completed. */
+                            /** @description For `job.ended`, if completed. */
                             outcome?: string;
                             message?: string;
-                            /** @description The id of the instruction that has ended. */
+                            /** @description The id of the instruction that ended. */
                             instruction?: string;
-                            /** @description Instructions that the job goes on with. */
+                            /** @description Number of instructions still to come. */
                             waiting?: number;
                         };
                         pullRequest?: {
@@ -8929,23 +8955,23 @@ export interface operations {
                             state?: "open" | "merged" | "closed";
                         };
                         question?: {
-                            /** @description Of the answer's message. */
+                            /** @description Id of the answer's message. */
                             id: string;
                             threadId: string;
                             text?: string;
-                            /** @description That the reader was on. */
+                            /** @description The page that the reader was on. */
                             page?: string;
                             /** @enum {string} */
                             channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
-                            /** @description Of the conversation's page on the console. */
+                            /** @description Link to the conversation in the console. */
                             link?: string;
                         };
                         rating?: {
                             comment?: string;
                         };
-                        /** @description What a reader writes to people. */
+                        /** @description A reader's message to a person. */
                         contact?: {
                             name?: string;
                             email?: string;
@@ -8953,7 +8979,7 @@ export interface operations {
                             /** @description The reader's id, if the site gives one. */
                             reader?: string;
                         };
-                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        /** @description For `contact.requested`, the last questions and answers before it. */
                         conversation?: {
                             question: string;
                             answer?: string;
@@ -8962,14 +8988,14 @@ export interface operations {
                             /** Format: date-time */
                             askedAt: string;
                         }[];
-                        /** @description The webhook that is tested. */
+                        /** @description The webhook being tested. */
                         webhook?: string;
                     };
                 };
             };
         };
         responses: {
-            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            /** @description The event is accepted, as with any 2xx status. Other statuses are retried for three days, except `410`, which disables the webhook. */
             204: {
                 headers: {
                     [name: string]: unknown;

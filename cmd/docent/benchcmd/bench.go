@@ -32,13 +32,13 @@ func New(prog cli.Program) *cobra.Command {
 	b := new(benchRun)
 	s := new(streamsLoad)
 	cmd := &cobra.Command{
-		Use: "bench", Short: "Load a server, and measure what callers see and what it costs", Args: cobra.NoArgs,
-		Long: "Measure a server under load. Without --url a server of its own is started on loopback with a temporary data\n" +
-			"directory, Docent's own documentation (or --source) and a scripted model of the given speed: everything but the model\n" +
-			"is the real thing. With --limit a bare net/http server that writes the same bytes at the same times is measured in the\n" +
-			"same run, in turn with the other. Client and servers then share the machine's processors. Each measurement has a fresh\n" +
-			"server process. `docent bench` alone is `docent bench streams`.\n\n" +
-			"An objective (--slo) is a list of conditions, such as 'ttfe.p99<200ms,lost=0': the exit status is 1 where one does not\n" +
+		Use: "bench", Short: "Put a server under load, and measure latency and cost", Args: cobra.NoArgs,
+		Long: "Measure a server under load. Without --url, a server is started on loopback with a temporary data directory, Docent's own\n" +
+			"documentation (or --source), and a scripted model of the given speed: everything but the model is real. With --limit, a bare\n" +
+			"net/http server that writes the same bytes at the same times is measured in the same run, in alternation. Client and servers\n" +
+			"then share the machine's processors. Each measurement gets a fresh server process. `docent bench` alone is\n" +
+			"`docent bench streams`.\n\n" +
+			"An objective (--slo) is a list of conditions, such as 'ttfe.p99<200ms,lost=0': the exit status is 1 if one does not\n" +
 			"hold. Figures: " + report.GoalFigures() + ".",
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd, s.loads(b)) },
 	}
@@ -99,7 +99,7 @@ type benchRun struct {
 }
 
 func (b *benchRun) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&b.url, "url", "", "measure this server in place of one that is started")
+	flags.StringVar(&b.url, "url", "", "measure this server instead of starting one")
 	flags.StringVar(&b.domain, "domain", "", "domain of the project on that server")
 	flags.StringVar(&b.key, "key", "", "assistant key for that server")
 	flags.StringVar(&b.project, "project", "", "project on that server (jobs)")
@@ -107,8 +107,8 @@ func (b *benchRun) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&b.source, "source", "", "documentation for the server that is started")
 	flags.StringVar(&b.model, "model", lab.Scripted, "model of the server that is started: scripted or builtin")
 	flags.IntVar(&b.parts, "parts", 200, "text parts of an answer (scripted model)")
-	flags.DurationVar(&b.interval, "interval", 20*time.Millisecond, "between two parts (scripted model)")
-	flags.DurationVar(&b.firstDelay, "first-delay", 0, "before the first part (scripted model)")
+	flags.DurationVar(&b.interval, "interval", 20*time.Millisecond, "time between two parts (scripted model)")
+	flags.DurationVar(&b.firstDelay, "first-delay", 0, "time before the first part (scripted model)")
 	flags.DurationVar(&b.pace, "pace", config.Default().StreamPace.Duration,
 		"least time between two writes to one reader (server that is started: stream_pace)")
 	flags.BoolVar(&b.limit, "limit", false, "also measure a bare server that writes the same bytes at the same times")
@@ -117,11 +117,11 @@ func (b *benchRun) flags(flags *pflag.FlagSet) {
 		0, "processors that a server that is started may use; the bench then keeps to the others (0: both use all)")
 	flags.StringVar(&b.questions, "questions", "", "file with a question on each line")
 	flags.StringVar(&b.slo, "slo", "", "objective that must hold, such as 'ttfe.p99<200ms,lost=0'")
-	flags.BoolVar(&b.json, "json", false, "print the report as one JSON object in place of tables")
-	flags.StringVar(&b.out, "out", "", "also write the report to this path with .json and .html")
-	flags.StringVar(&b.name, "name", "", "what the report calls this measurement, for a page of several")
-	flags.StringVar(&b.about, "about", "", "what it shows, in a sentence")
-	flags.StringVar(&b.commit, "commit", "", "version that the report names, where the build does not know its own")
+	flags.BoolVar(&b.json, "json", false, "print the report as one JSON object instead of tables")
+	flags.StringVar(&b.out, "out", "", "also write the report to this path, with .json and .html appended")
+	flags.StringVar(&b.name, "name", "", "name of this measurement in the report, for a page with several")
+	flags.StringVar(&b.about, "about", "", "what this measurement shows, in a sentence")
+	flags.StringVar(&b.commit, "commit", "", "version to name in the report, if the build does not know its own")
 }
 
 func (b *benchRun) script() bench.Script {
@@ -148,11 +148,11 @@ type streamsLoad struct {
 func (s *streamsLoad) flags(flags *pflag.FlagSet) {
 	flags.IntSliceVar(&s.streams, "streams", []int{1000},
 		"streams, each by a caller of its own; several numbers are measured one after another")
-	flags.Float64SliceVar(&s.rates, "rate", nil, "in place of --streams: new streams a second, for as long as --for says")
+	flags.Float64SliceVar(&s.rates, "rate", nil, "instead of --streams: new streams a second, for the duration of --for")
 	flags.DurationVar(&s.ramp, "ramp", 5*time.Second, "time over which the starts of --streams are spread")
-	flags.DurationVar(&s.lasts, "for", 10*time.Second, "how long --rate and --closed go on")
+	flags.DurationVar(&s.lasts, "for", 10*time.Second, "how long --rate and --closed run")
 	flags.BoolVar(&s.closed, "closed", false, "each caller asks again as soon as it has its answer")
-	flags.BoolVar(&s.poisson, "poisson", false, "streams of --rate begin at random moments in place of even ones")
+	flags.BoolVar(&s.poisson, "poisson", false, "start streams of --rate at random (Poisson) intervals instead of even ones")
 	flags.IntVar(&s.marginal, "marginal", 0,
 		"measure the load a second time with answers of so many parts, to tell what a turn costs from what each further part does (scripted model)")
 	flags.IntVar(&s.turns, "turns", 1, "questions that each caller asks, one after another in one thread")
@@ -408,8 +408,9 @@ func newBenchReportCommand(b *benchRun) *cobra.Command {
 		Short: "Show reports that were written with --out, several as one; with --out and --slo too",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var all, earlier report.Report
+			var all report.Report
 			var parts []report.Report
+			var moved []string
 			for i, name := range args {
 				one, err := readReport(name)
 				if err != nil {
@@ -420,7 +421,7 @@ func newBenchReportCommand(b *benchRun) *cobra.Command {
 					if err != nil && !errors.Is(err, fs.ErrNotExist) {
 						return err
 					}
-					earlier.Results = append(earlier.Results, was.Results...)
+					moved = append(moved, one.Moved(was)...)
 				}
 				parts = append(parts, one)
 				if i == 0 {
@@ -449,14 +450,14 @@ func newBenchReportCommand(b *benchRun) *cobra.Command {
 				}
 			}
 			err := b.report(cmd, all, parts...)
-			for _, line := range all.Moved(earlier) {
-				fmt.Fprintln(cmd.OutOrStdout(), "moved", line)
+			for _, line := range moved {
+				fmt.Fprintln(cmd.OutOrStdout(), line)
 			}
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&before, "before", "", "folder with earlier reports of the same names: say which figures have moved")
-	cmd.Flags().BoolVar(&noSeries, "no-series", false, "leave the course over time out of what is printed with --json")
+	cmd.Flags().StringVar(&before, "before", "", "folder with earlier reports of the same names, to say which figures moved")
+	cmd.Flags().BoolVar(&noSeries, "no-series", false, "omit the time series from --json")
 	return cmd
 }
 

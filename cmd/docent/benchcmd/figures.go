@@ -25,7 +25,7 @@ func newFiguresCommand() *cobra.Command {
 	var check bool
 	var from, to string
 	cmd := &cobra.Command{Use: "figures RESULTS", Hidden: true, Args: cobra.ExactArgs(1),
-		Short: "Write the figures of the load suite, whose reports lie in a folder, into the pages of a checkout that show them",
+		Short: "Write the figures of the load suite's reports into the pages of a checkout",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			suite, err := readSuite(args[0])
 			if err != nil {
@@ -58,9 +58,9 @@ func newFiguresCommand() *cobra.Command {
 				strings.Join(suite.Commits(), ", "))
 			return nil
 		}}
-	cmd.Flags().BoolVar(&check, "check", false, "only see whether they are there")
-	cmd.Flags().StringVar(&from, "from", ".", "the checkout whose pages are read")
-	cmd.Flags().StringVar(&to, "to", ".", "the folder that they are written below")
+	cmd.Flags().BoolVar(&check, "check", false, "only check that they are up to date")
+	cmd.Flags().StringVar(&from, "from", ".", "the checkout to read pages from")
+	cmd.Flags().StringVar(&to, "to", ".", "the folder to write pages to")
 	return cmd
 }
 

@@ -156,7 +156,7 @@ func newBenchMixedCommand(b *benchRun) *cobra.Command {
 	cmd.Flags().Float64Var(&streams, "stream-rate", 50, "new streams a second")
 	cmd.Flags().Float64Var(&searches, "search-rate", 50, "searches a second")
 	cmd.Flags().Float64Var(&jobs, "job-rate", 1, "jobs a second")
-	cmd.Flags().DurationVar(&lasts, "for", 10*time.Second, "how long new ones come")
+	cmd.Flags().DurationVar(&lasts, "for", 10*time.Second, "how long to start new ones")
 	addPrompts(cmd, &prompts)
 	return cmd
 }

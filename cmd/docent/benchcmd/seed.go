@@ -16,7 +16,7 @@ func NewSeed(prog cli.Program) *cobra.Command {
 	p := operator.SeedParams{}
 	cmd := &cobra.Command{
 		Use: "seed", Hidden: true, Short: "Fill a data directory with made-up conversations and jobs", Args: cobra.NoArgs,
-		Long: "Fill the data directory of a server that does not run with made-up conversations and jobs of half a year, to measure\n" +
+		Long: "Fill the data directory of a stopped server with half a year of made-up conversations and jobs, to measure\n" +
 			"and test with. They do not go away again.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.Required(cmd, "project"); err != nil {
@@ -33,7 +33,7 @@ func NewSeed(prog cli.Program) *cobra.Command {
 	flags.StringVar((*string)(&p.Project), "project", "", "project")
 	flags.IntVar(&p.Conversations, "conversations", 100_000, "conversations")
 	flags.IntVar(&p.Jobs, "jobs", 10_000, "jobs")
-	flags.Uint64Var(&p.Seed, "seed", 1, "what the texts, times and ratings follow from")
+	flags.Uint64Var(&p.Seed, "seed", 1, "seed of the random texts, times, and ratings")
 	cli.OperatorFlags(cmd, o)
 	return cmd
 }

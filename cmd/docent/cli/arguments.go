@@ -142,7 +142,7 @@ func dashed(field string) string {
 func ClientFlags(cmd *cobra.Command, c *client.Client) {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&c.Base, "url", EnvOr("URL", "http://127.0.0.1:8080"), "address of the server (DOCENT_URL)")
-	flags.StringVar(&c.Key, "key", EnvOr("KEY", ""), "API key; better in DOCENT_KEY, which no list of processes shows")
+	flags.StringVar(&c.Key, "key", EnvOr("KEY", ""), "API key; prefer DOCENT_KEY, which process listings do not show")
 	flags.Lookup("key").DefValue = "" // help shows defaults
 }
 

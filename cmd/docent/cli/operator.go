@@ -28,9 +28,9 @@ type Operator struct {
 func OperatorFlags(cmd *cobra.Command, o *Operator) {
 	flags := cmd.PersistentFlags()
 	flags.String("data", config.Default().Data, "data directory (DOCENT_DATA)")
-	flags.String("catalog-dsn", "", "catalog database, where it is not in the data directory (DOCENT_CATALOG_DSN)")
+	flags.String("catalog-dsn", "", "catalog database, if it is not in the data directory (DOCENT_CATALOG_DSN)")
 	flags.StringVar(&o.Config, "config", os.Getenv(config.EnvPrefix+"CONFIG"), "configuration file (TOML)")
-	flags.BoolVar(&o.JSON, "json", false, "print one JSON object (a line each in lists)")
+	flags.BoolVar(&o.JSON, "json", false, "print JSON: one object, or one per line for lists")
 }
 
 // Load reads the configuration that a command is run with.

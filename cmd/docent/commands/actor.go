@@ -11,7 +11,7 @@ import (
 
 func newActorCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog, Here: operator.NoServerHere}
-	cmd := &cobra.Command{Use: "actor", Short: "Retry jobs and threads in quarantine"}
+	cmd := &cobra.Command{Use: "actor", Short: "Retry quarantined jobs and threads"}
 	cli.OperatorFlags(cmd, o)
 	var all bool
 	retry := &cobra.Command{

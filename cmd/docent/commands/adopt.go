@@ -17,10 +17,10 @@ func newAdoptCommand(o *cli.Operator) *cobra.Command {
 		Use: "adopt", Short: "Use a journal and a catalog that do not belong together; the server must be stopped",
 		Args: cobra.NoArgs,
 		Long: "Use the journal and the catalog of the data directory as they are, although one of them is missing, an older copy,\n" +
-			"or from another data directory. Where there is a backup of both, restore that instead. The server must be stopped.\n\n" +
-			"The listings are rebuilt from the journal. Jobs and questions that they list and the journal does not know are first\n" +
-			"written to a file in the folder set-aside of the data directory. Without --yes nothing is changed: the command says what\n" +
-			"is wrong and what would be given up.",
+			"or from another data directory. If there is a backup of both, restore that instead. The server must be stopped.\n\n" +
+			"The listings are rebuilt from the journal. Jobs and questions that are listed but missing from the journal are first\n" +
+			"written to a file in the set-aside folder of the data directory. Without --yes, nothing is changed: the command says what\n" +
+			"is wrong and what would be lost.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := o.Load(cmd)
 			if err != nil {
@@ -42,7 +42,7 @@ func newAdoptCommand(o *cli.Operator) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this flag nothing is changed")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it (without this flag, nothing changes)")
 	return cmd
 }
 

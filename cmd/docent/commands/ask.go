@@ -20,9 +20,9 @@ func newAskCommand(prog cli.Program) *cobra.Command {
 	var project string
 	cmd := &cobra.Command{
 		Use: "ask QUESTION", Short: "Ask the assistant and print the answer as it is written", Args: cobra.ExactArgs(1),
-		Long: "Ask the assistant and print the answer as it is written: Markdown, shown as such on a terminal. Beside a server that runs on the data directory it needs no key,\n" +
-			"and no project if there is only one. With --explain each step that led to the answer follows it as JSON; with a key this\n" +
-			"takes an admin key in place of an assistant key.",
+		Long: "Ask the assistant and print the answer as it is written, as formatted text on a terminal and as Markdown otherwise.\n" +
+			"On the server's machine it needs no key, and no project if there is only one. --explain also prints, as JSON, each step\n" +
+			"that led to the answer; over HTTP, that takes an admin key instead of an assistant key.",
 		Example: `  docent ask "How do I rotate a key?"
   docent ask --domain docs.example.com --key $KEY "How do I rotate a key?"
   docent ask --explain --domain docs.example.com --key $ADMIN_KEY "How do I rotate a key?"`,
@@ -70,14 +70,14 @@ func newAskCommand(prog cli.Program) *cobra.Command {
 	flags.StringVar(&project, "project", "", "name of the project, without a key")
 	flags.StringVar(&q.Domain, "domain", cli.EnvOr("DOMAIN", ""), "domain of the project (DOCENT_DOMAIN)")
 	flags.StringVar(&q.Thread, "thread", "", "continue this thread")
-	flags.StringVar(&q.Key, "thread-key", "", "the thread's secret, where the project asks for it")
-	flags.StringVar(&q.Caller, "fp", "anonymous", "who asks: anonymous or a user id")
+	flags.StringVar(&q.Key, "thread-key", "", "the thread's secret, if the project requires it")
+	flags.StringVar(&q.Caller, "fp", "anonymous", "who is asking: anonymous, or a user ID")
 	flags.StringVar(&q.Version, "version", "", "answer from this version of the documentation only")
 	flags.StringVar(&q.Language, "language", "", "answer from pages in this language only, such as fr")
 	flags.StringVar(&q.Page, "current-path",
-		"", "the page that the reader is on; its version and language are answered from")
+		"", "page that the reader is on; the answer uses its version and language")
 	flags.BoolVar(&q.Explain, "explain", false, "print each step that led to the answer; needs an admin key")
-	flags.BoolVar(&q.DataStream, "data-stream", false, "read the answer in the deprecated form of version 1 of the API")
+	flags.BoolVar(&q.DataStream, "data-stream", false, "stream the deprecated data form of API version 1")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object when the answer is complete")
 	return cmd
 }

@@ -51,14 +51,14 @@ func newAutomationCommand(prog cli.Program) *cobra.Command {
 	flags.StringVar(&a.Cron, "cron",
 		"", "when: minute, hour, day of the month, month, day of the week, such as '0 6 * * 1'")
 	flags.StringVar(&a.TimeZone, "time-zone", "", "time zone of --cron, such as Europe/Berlin (UTC if empty)")
-	flags.BoolVar(&a.OnPush, "on-push", false, "when the documentation has a new commit")
+	flags.BoolVar(&a.OnPush, "on-push", false, "run when the documentation has a new commit")
 	flags.StringVar(&a.Repository, "on-push-of", "",
-		"when this code repository, OWNER/NAME, is pushed to; its code host sends a webhook")
+		"run when this code repository, OWNER/NAME, is pushed to; its code host sends a webhook")
 	flags.StringVar(&checks, "check-pulls-of", "",
-		"no job: comment on pull requests of this code repository, OWNER/NAME, which pages they concern; its code host sends a webhook")
+		"instead of a job: comment on pull requests of this code repository, OWNER/NAME, with the pages they affect; its code host sends a webhook")
 	flags.StringVar(&a.Branch, "branch", "", "branch of --on-push-of (its default branch if empty), or that pull requests are for (any if empty)")
-	flags.StringVar(&a.Window, "window", "", "how long after a push of --on-push-of further ones are waited for, such as 30m: they are one run")
-	flags.IntVar(&a.DailyCap, "daily-cap", 5, "how often it may run in a day; 200 with --check-pulls-of")
+	flags.StringVar(&a.Window, "window", "", "how long to wait for further pushes of --on-push-of, such as 30m; together they make one run")
+	flags.IntVar(&a.DailyCap, "daily-cap", 5, "maximum runs per day; 200 with --check-pulls-of")
 	flags.BoolVar(&a.Draft, "draft", false, "open pull requests as drafts")
 	cli.Named(add, &a.Name, "name", "the automation's NAME", false)
 
@@ -90,7 +90,7 @@ func newAutomationCommand(prog cli.Program) *cobra.Command {
 			return o.Do(cmd, operator.OpAutomationRemove, p, map[string]string{"removed": args[0]}, "automation %s is removed", args[0])
 		},
 	}
-	remove.Flags().StringVar(&project, "project", "", "project, where several have one of that name")
+	remove.Flags().StringVar(&project, "project", "", "project, if several have one with that name")
 	run := &cobra.Command{
 		Use: "run NAME|ID", Short: "Run an automation now, or when the server starts; it counts as one of the day's runs",
 		Args: cobra.ExactArgs(1),
@@ -98,7 +98,7 @@ func newAutomationCommand(prog cli.Program) *cobra.Command {
 			return cli.Show(o, cmd, operator.OpAutomationRun, operator.AutomationParams{Project: api.ProjectID(project), ID: args[0]}, printAutomation)
 		},
 	}
-	run.Flags().StringVar(&project, "project", "", "project, where several have one of that name")
+	run.Flags().StringVar(&project, "project", "", "project, if several have one with that name")
 	cmd.AddCommand(add, list, remove, run)
 	return cmd
 }

@@ -17,10 +17,10 @@ import (
 func newBackupCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
 	cmd := &cobra.Command{
-		Use: "backup DIR", Short: "Back up the data directory; the server may run", Args: cobra.ExactArgs(1),
-		Long: "Copy the data directory to a new directory, consistent in itself, while the server runs or not. Everything that was\n" +
-			"acknowledged before the command began is in the copy. Search indexes are left out: they are built again.\n\n" +
-			"To restore, put the copy where the data directory was and start the server.",
+		Use: "backup DIR", Short: "Back up the data directory, with the server running or stopped", Args: cobra.ExactArgs(1),
+		Long: "Copy the data directory to a new directory, consistently, with the server running or stopped. The copy includes everything\n" +
+			"that was acknowledged before the command began, except search indexes, which are rebuilt.\n\n" +
+			"To restore, put the copy in place of the data directory and start the server.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := filepath.Abs(args[0])
 			if err != nil {

@@ -34,12 +34,12 @@ type docsCheck struct {
 func newCheckDocsCommand() *cobra.Command {
 	var c docsCheck
 	cmd := &cobra.Command{
-		Use: "check-docs", Short: "Name the pages that a code change concerns, in any CI", Args: cobra.NoArgs,
-		Long: "Name the documentation pages that a change of code concerns, with lines and reasons: pages that mention a flag, setting,\n" +
-			"environment variable, endpoint, function or default that the change removes, renames, adds or gives another value. It needs\n" +
-			"no server and no language model, and edits nothing.\n\n" +
-			"The change is a range of commits of the repository in the current folder, a file with a diff, or - for standard input.\n" +
-			"The status is 6 if a page is concerned as --fail-on says.",
+		Use: "check-docs", Short: "Name the pages that a code change affects, in any CI", Args: cobra.NoArgs,
+		Long: "Name the documentation pages that a code change affects, with lines and reasons: pages that mention a flag, setting,\n" +
+			"environment variable, endpoint, function, or default that the change removes, renames, adds, or changes. It needs no server\n" +
+			"and no language model, and edits nothing.\n\n" +
+			"The change is a range of commits in the current folder's repository, a file with a diff, or - for standard input.\n" +
+			"The exit status is 6 if a page is affected as --fail-on says.",
 		Example: "  docent check-docs --diff origin/main...HEAD\n" +
 			"  git diff HEAD~1 | docent check-docs --diff - --docs ../handbook --format github --format sarif=docs.sarif",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -55,9 +55,9 @@ func newCheckDocsCommand() *cobra.Command {
 	flags.StringArrayVar(&c.formats, "format", []string{"text"},
 		"text, json, sarif, github (annotations of a workflow) or markdown (a comment); FORMAT=FILE writes a file (repeatable)")
 	flags.StringVar(&c.failOn, "fail-on", "outdated", "which pages make the status 6: outdated, related (any) or never")
-	flags.StringVar(&c.message, "message", "", "title of the change, which says what it is about; commits' messages where not given")
+	flags.StringVar(&c.message, "message", "", "title of the change (default: the commit messages)")
 	flags.StringSliceVar(&c.exclude, "exclude", nil, "pages to leave out, as in .gitignore, relative to --docs")
-	flags.IntVar(&c.most, "max-pages", affected.MostNamed, "how many pages are named")
+	flags.IntVar(&c.most, "max-pages", affected.MostNamed, "maximum number of pages to name")
 	return cmd
 }
 

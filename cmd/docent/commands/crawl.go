@@ -20,22 +20,22 @@ import (
 // webFlags adds the flags that describe what is read of a web site.
 func webFlags(cmd *cobra.Command, o *api.WebOptions) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.Prefix, "prefix", "", "of a web site: only pages whose address begins with this path (that of the address if empty)")
+	flags.StringVar(&o.Prefix, "prefix", "", "for a web site: read only pages below this path (default: the path of the address)")
 	flags.StringVar(&o.Sitemap, "sitemap", "",
-		"of a web site: address of its sitemap, or none to follow links (llms.txt, its sitemaps or links if empty)")
-	flags.IntVar(&o.MaxPages, "max-pages", 0, "of a web site: pages that are read at most (0 for 5000)")
-	flags.BoolVar(&o.AllowPrivate, "allow-private", false, "the web site may be on this machine or in a private network")
+		"for a web site: address of its sitemap, or none to follow links (default: llms.txt, then sitemaps, then links)")
+	flags.IntVar(&o.MaxPages, "max-pages", 0, "for a web site: maximum number of pages (0 for 5000)")
+	flags.BoolVar(&o.AllowPrivate, "allow-private", false, "allow a web site on this machine or a private network")
 }
 
 func newCrawlCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "crawl", Short: "Preview how a web site is indexed"}
+	cmd := &cobra.Command{Use: "crawl", Short: "Preview how a web site would be indexed"}
 	var s api.Source
 	var pages int
 	var asJSON bool
 	preview := &cobra.Command{
-		Use: "preview URL", Short: "Read the first pages of a web site and show them; nothing is kept", Args: cobra.ExactArgs(1),
-		Long: "Reads the first pages of a web site as a source of the kind web is read, and shows how its pages are found, what they are called,\n" +
-			"how long they are, and what is left out and why. It needs neither a data directory nor a server, and keeps nothing.",
+		Use: "preview URL", Short: "Read the first pages of a web site and show them, without storing anything", Args: cobra.ExactArgs(1),
+		Long: "Read the first pages of a web site the way a web source is read, and show how its pages are found, their titles and lengths,\n" +
+			"and what is left out and why. It needs neither a data directory nor a server, and stores nothing.",
 		Example: "  docent crawl preview https://docs.example.com --pages 20",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := api.Project{Source: args[0], Include: s.Include, Exclude: s.Exclude, Collect: s.Collect}
@@ -56,10 +56,10 @@ func newCrawlCommand() *cobra.Command {
 		},
 	}
 	flags := preview.Flags()
-	flags.IntVar(&pages, "pages", 10, "pages that are read")
+	flags.IntVar(&pages, "pages", 10, "number of pages to read")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
-	flags.StringArrayVar(&s.Include, "include", nil, "only what this pattern matches is read (repeatable)")
-	flags.StringArrayVar(&s.Exclude, "exclude", nil, "what this pattern matches is not read (repeatable)")
+	flags.StringArrayVar(&s.Include, "include", nil, "read only addresses that match this pattern (repeatable)")
+	flags.StringArrayVar(&s.Exclude, "exclude", nil, "skip addresses that match this pattern (repeatable)")
 	webFlags(preview, &s.Collect.Web)
 	_ = flags.MarkHidden("max-pages") // --pages is meant
 	cmd.AddCommand(preview)

@@ -17,10 +17,10 @@ func newDoctorCommand(prog cli.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the installation, and say how to fix what is wrong", Args: cobra.NoArgs,
 		SuggestFor: []string{"check", "diagnose", "verify"},
-		Long: "Look at the configuration, the data directory and its disk, limits, the clock, keys, sources, backups, code hosts, models\n" +
-			"and the way that clients take to the server, and say what is wrong with each and what to do. Run it as the server's user,\n" +
-			"beside a running server, which is asked for what its environment and its limits are, or without one.\n" +
-			"Each language model is sent one short question. The exit status is 1 where there is a problem.",
+		Long: "Check the configuration, the data directory and its disk, limits, the clock, keys, sources, backups, code hosts, models,\n" +
+			"and the path that clients take to the server; report each problem and how to fix it. Run it as the server's user. If the\n" +
+			"server is running, its environment and limits are the ones that are checked.\n" +
+			"Each language model is sent one short question. The exit status is 1 if there is a problem.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, _ := config.Read(o.Config, os.LookupEnv, cmd.Flags()) // what is wrong with it is a finding
 			ctx := cmd.Context()
@@ -41,6 +41,6 @@ func newDoctorCommand(prog cli.Program) *cobra.Command {
 		},
 	}
 	cli.OperatorFlags(cmd, o)
-	cmd.Flags().BoolVar(&offline, "offline", false, "reach nothing over a network")
+	cmd.Flags().BoolVar(&offline, "offline", false, "make no network connections")
 	return cmd
 }

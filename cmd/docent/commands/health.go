@@ -45,7 +45,7 @@ func newHealthCommand(prog cli.Program) *cobra.Command {
 		},
 	}
 	cli.OperatorFlags(cmd, o)
-	cmd.Flags().BoolVar(&live, "live", false, "only whether the process lives: also while it stops, or its database does not answer")
+	cmd.Flags().BoolVar(&live, "live", false, "check only that the process is alive, even while it stops or its database does not answer")
 	cmd.Flags().DurationVar(&limit, "timeout", 5*time.Second, "how long to wait for the answer")
 	return cmd
 }

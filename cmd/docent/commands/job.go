@@ -30,12 +30,12 @@ type jobCommand struct {
 
 func newJobCommand(prog cli.Program) *cobra.Command {
 	c := &jobCommand{Caller: cli.Caller{Local: cli.Operator{Prog: prog}}}
-	cmd := &cobra.Command{Use: "job", Short: "Create jobs for the agent, and follow them",
-		Long: "Create jobs for the agent, and follow them. Beside a server that runs on the data directory this needs no key, and no project if\n" +
-			"there is only one."}
+	cmd := &cobra.Command{Use: "job", Short: "Create jobs for the agent and follow them",
+		Long: "Create jobs for the agent and follow them. On the server's machine, this needs no key, and no project if there\n" +
+			"is only one."}
 	c.Flags(cmd)
 	cmd.PersistentFlags().StringVar(&c.project, "project", cli.EnvOr("PROJECT", ""), "project (DOCENT_PROJECT)")
-	cmd.PersistentFlags().BoolVar(&c.json, "json", false, "print one JSON object (a line each in lists)")
+	cmd.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON: one object, or one per line for lists")
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if cmd.HasSubCommands() {
 			return nil
@@ -101,10 +101,10 @@ func (c *jobCommand) create() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&in.DryRun, "dry-run", false, "publish nothing: wait, and show the diff")
+	flags.BoolVar(&in.DryRun, "dry-run", false, "wait and show the diff, without publishing anything")
 	flags.StringVar(&c.idempotency, "idempotency-key", "",
-		"repeat safely: the same key and prompt give the same job for 24 hours")
-	flags.StringVar(&in.Model, "model", "", "model to use in place of the project's")
+		"makes retries safe: the same key and prompt return the same job for 24 hours")
+	flags.StringVar(&in.Model, "model", "", "model to use instead of the project's")
 	flags.BoolVar(&in.AsDraft, "draft", false, "open the pull request as a draft")
 	flags.BoolVar(&c.wait, "wait", false, "wait until the job has ended")
 	return cmd
@@ -205,8 +205,8 @@ func (c *jobCommand) list() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 20, "how many at most; 0 for all")
-	cmd.Flags().StringVar(&archived, "archived", "", "true: only archived jobs; false: only others")
+	cmd.Flags().IntVar(&limit, "limit", 20, "maximum number (0 for all)")
+	cmd.Flags().StringVar(&archived, "archived", "", "true for archived jobs only, false for the others only")
 	cmd.Flags().StringVar(&status, "status", "", "only jobs that are active, completed or failed")
 	return cmd
 }
@@ -329,8 +329,8 @@ func outcomeError(j api.Job) error {
 }
 
 // exitStatuses is what a script may know of a job that the command has waited for.
-const exitStatuses = "The exit status is 0 where pages were changed, 1 where the job has failed, 3 where there was nothing to change,\n" +
-	"4 where the instruction was not understood, and 5 where it needs more detail."
+const exitStatuses = "The exit status is 0 if pages were changed, 1 if the job failed, 3 if there was nothing to change,\n" +
+	"4 if the instruction was not understood, and 5 if it needs more detail."
 
 // printJobLine shows a job on one line; "docent job show" has the rest.
 func printJobLine(w io.Writer, j api.Job) error {

@@ -49,7 +49,7 @@ func newJournalCommand(prog cli.Program) *cobra.Command {
 	}
 	var yes bool
 	drop := &cobra.Command{
-		Use: "drop ID...", Short: "Take jobs or threads out of the journal, damaged or not; the server must be stopped",
+		Use: "drop ID...", Short: "Remove jobs or threads from the journal, damaged or not; the server must be stopped",
 		Args: cobra.MinimumNArgs(1), SuggestFor: []string{"repair"},
 		Long: "Take jobs or threads out of the journal, damaged or not: the server then does not know them. Their records are first written\n" +
 			"unchanged to a file in the folder set-aside of the data directory. Restore a backup instead if there is a recent one: other\n" +
@@ -71,7 +71,7 @@ func newJournalCommand(prog cli.Program) *cobra.Command {
 			return o.Did(cmd, done, "%s: taken out; the records are in %s", strings.Join(args, ", "), done.Kept)
 		},
 	}
-	drop.Flags().BoolVar(&yes, "yes", false, "do it; without this flag nothing is changed")
+	drop.Flags().BoolVar(&yes, "yes", false, "do it (without this flag, nothing changes)")
 	compact := &cobra.Command{
 		Use: "compact", Short: "Give the journal's free space back to the disk; the server must be stopped",
 		Args: cobra.NoArgs,

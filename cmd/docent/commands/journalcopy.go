@@ -20,10 +20,10 @@ func newJournalCopyCommand(o *cli.Operator) *cobra.Command {
 		Args: cobra.NoArgs,
 		Long: "Copy what a single server keeps in its data directory, the journal and the catalog, into the PostgreSQL database of\n" +
 			"catalog_dsn, where several nodes share it; or, with --to bbolt, from there into a data directory. All servers must be stopped.\n\n" +
-			"Everything keeps its place: events their positions and sequence numbers, listings and webhooks the positions that they have\n" +
-			"come to. What was copied is read back and compared, event by event and row by row, before it counts. Where the copy breaks\n" +
-			"off, nothing is there; run it again. A target that holds something else is refused, and what is copied from is not changed.\n\n" +
-			"docs/deploy/cluster says in which order to stop, back up, copy and start.",
+			"Everything keeps its place: events keep their positions and sequence numbers, listings and webhooks the positions that they\n" +
+			"have reached. The copy is read back and compared, event by event and row by row, before it takes effect. If copying is\n" +
+			"interrupted, the target stays empty; run it again. A target that holds anything else is refused. The original is not changed.\n\n" +
+			"See docs/deploy/cluster for the order in which to stop, back up, copy, and start.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := o.Load(cmd)
 			if err != nil {
@@ -43,7 +43,7 @@ func newJournalCopyCommand(o *cli.Operator) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "where to copy to: postgres or bbolt")
-	cmd.Flags().BoolVar(&alone, "journal-only", false, "leave the catalog where it is: it is on PostgreSQL before and after")
+	cmd.Flags().BoolVar(&alone, "journal-only", false, "leave the catalog where it is, if it is on PostgreSQL before and after")
 	_ = cmd.MarkFlagRequired("to")
 	return cmd
 }

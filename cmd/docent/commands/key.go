@@ -43,16 +43,16 @@ func newKeyCommand(prog cli.Program) *cobra.Command {
 	flags.StringVar((*string)(&params.Project), "project", "", "project that the key is for")
 	flags.StringVar((*string)(&params.Kind), "kind", "",
 		"admin (agent and management), assistant (may be used in browsers) or server (asks as an assistant key, for your own servers:\n"+
-			"secret, refused from browsers, and believed about who a reader is)")
+			"secret, refused from browsers, and trusted to say who the reader is)")
 	flags.StringVar(&params.Name, "name", "", "name to recognize it by")
 	flags.StringVar(&expires, "expires", "",
-		"when it ends: a time such as 2027-01-31T00:00:00Z, or a duration such as 720h")
+		"when it expires: a time such as 2027-01-31T00:00:00Z, or a duration such as 720h")
 	flags.StringArrayVar(&params.AllowIP, "allow-ip", nil, "address or CIDR range that may use it (repeatable)")
 	flags.StringArrayVar(&params.Scopes, "scope", nil,
-		"read or write, for admin keys (repeatable; both where none is given)")
+		"read or write, for admin keys (repeatable; default: both)")
 	flags.StringArrayVar(&params.Origins, "origin", nil, "browser origin that may use it, for assistant keys (repeatable)")
 	flags.StringArrayVar(&params.Groups, "group", nil,
-		"group that the readers of a server key are in (repeatable; where none is given, each request names them)")
+		"group that readers of a server key are in (repeatable; default: named by each request)")
 
 	var project string
 	list := &cobra.Command{
@@ -85,9 +85,9 @@ func newKeyCommand(prog cli.Program) *cobra.Command {
 func newKeyRotateCommand(o *cli.Operator) *cobra.Command {
 	var p operator.RotateParams
 	cmd := &cobra.Command{
-		Use: "rotate ID", Short: "Make the successor of a key; the key itself ends after a while", Args: cobra.ExactArgs(1),
-		Long: "Make a key that may do what another one may, for as long, and let the other one end after --overlap, so that clients can\n" +
-			"change over meanwhile. The server need not be restarted.",
+		Use: "rotate ID", Short: "Replace a key; the old one keeps working for a while", Args: cobra.ExactArgs(1),
+		Long: "Create a key with the same permissions and lifetime as an existing one, which expires after --overlap, so that clients have\n" +
+			"time to switch. No restart is needed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if p.Overlap < 0 {
 				return cli.Usagef("--overlap %s is negative", p.Overlap)
@@ -101,7 +101,7 @@ func newKeyRotateCommand(o *cli.Operator) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&p.Overlap, "overlap", 24*time.Hour, "how long the key that is replaced goes on to work")
+	cmd.Flags().DurationVar(&p.Overlap, "overlap", 24*time.Hour, "how long the old key keeps working")
 	return cmd
 }
 

@@ -26,8 +26,8 @@ func newLLMSCommand(prog cli.Program) *cobra.Command {
 	var to, base string
 	cmd := &cobra.Command{
 		Use: "llms", Short: "Write llms.txt, llms-full.txt and each page as Markdown, for a static site", Args: cobra.NoArgs,
-		Long: "Write what is published of a documentation set for machines that read: llms.txt, llms-full.txt, and each page at its own\n" +
-			"address with the ending .md (index.html.md of a folder). It needs no server. A server has the same at /llms/DOMAIN/llms.txt.",
+		Long: "Write the published pages of a documentation set for AI tools: llms.txt, llms-full.txt, and each page as Markdown at its own\n" +
+			"address plus .md (index.html.md for folders). No server is needed. A server serves the same at /llms/DOMAIN/llms.txt.",
 		Example: "  docent llms --source ./docs --to ./build",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.Required(cmd, "source", "to"); err != nil {
@@ -44,8 +44,8 @@ func newLLMSCommand(prog cli.Program) *cobra.Command {
 	flags := cmd.Flags()
 	documentationFlags(flags, &p)
 	flags.StringVar(&p.Name, "name", "", "name of the documentation (default: the site's title)")
-	flags.StringVar(&to, "to", "", "folder that the files are written to")
-	flags.StringVar(&base, "base-url", "", "address below which the files will be (default: the site's)")
+	flags.StringVar(&to, "to", "", "folder to write the files to")
+	flags.StringVar(&base, "base-url", "", "address that the files will be published under (default: the site's)")
 	return cmd
 }
 

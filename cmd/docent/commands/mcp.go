@@ -14,9 +14,9 @@ func newMCPCommand(prog cli.Program) *cobra.Command {
 	var p api.Project
 	cmd := &cobra.Command{
 		Use: "mcp", Short: "Serve a documentation folder to an editor over MCP, on standard input and output", Args: cobra.NoArgs,
-		Long: "Serve one documentation set to one client over the Model Context Protocol, on standard input and output: with search, read_page,\n" +
-			"ask and the pages as resources. It needs no server and keeps nothing: the documentation is read at the start.\n" +
-			"Clients of a server use its address /mcp/DOMAIN.",
+		Long: "Serve one documentation set to one client over the Model Context Protocol, on standard input and output: the tools search,\n" +
+			"read_page, and ask, and the pages as resources. No server is needed and nothing is stored: the documentation is read at start.\n" +
+			"To connect to a server instead, use its address /mcp/DOMAIN.",
 		Example: "  docent mcp --source ./docs",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.Required(cmd, "source"); err != nil {
@@ -33,7 +33,7 @@ func newMCPCommand(prog cli.Program) *cobra.Command {
 // documentationFlags are those of commands that read a documentation set by themselves.
 func documentationFlags(flags *pflag.FlagSet, p *api.Project) {
 	flags.StringVar(&p.Source, "source", "", "folder or git URL of the documentation")
-	flags.StringVar(&p.Branch, "branch", "", "branch of a repository; its default where not given")
+	flags.StringVar(&p.Branch, "branch", "", "branch of a repository (default: its default branch)")
 	flags.StringVar(&p.DocsDir, "docs-dir", "", "sub-folder that holds the documentation")
-	flags.StringVar(&p.SiteURL, "site-url", "", "where readers find the pages, for links")
+	flags.StringVar(&p.SiteURL, "site-url", "", "address of the published site, for links")
 }

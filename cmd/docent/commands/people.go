@@ -19,9 +19,9 @@ import (
 func newConsoleCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
 	cmd := &cobra.Command{
-		Use: "console", Short: "Print a link that signs you in to the console once", Args: cobra.NoArgs,
-		Long: "Print a link that signs you in to the console once, within an hour, as the operator of the server: to set up the first\n" +
-			"project, to make yourself an account, or to get in again when no owner can.",
+		Use: "console", Short: "Print a one-time link that signs you in to the console", Args: cobra.NoArgs,
+		Long: "Print a one-time link, valid for an hour, that signs you in to the console as the operator of the server: to set up the first\n" +
+			"project, to create your account, or to get back in when no owner can.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cli.Show(o, cmd, operator.OpConsoleLink, struct{}{}, func(w io.Writer, made operator.LinkMade) error {
 				return printLink(cmd, w, made)
@@ -67,23 +67,23 @@ func newPersonCommand(prog cli.Program) *cobra.Command {
 	}
 	none := func(*operator.PersonParams) {}
 	add := &cobra.Command{
-		Use: "add EMAIL", Short: "Add a person; prints a link by which the person chooses a password", Args: cobra.ExactArgs(1),
+		Use: "add EMAIL", Short: "Add a person; prints a one-time link to choose a password", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return cli.Show(o, cmd, operator.OpPersonAdd, params(args[0]), func(w io.Writer, made operator.PersonMade) error {
 				return printLink(cmd, w, made.Link)
 			})
 		},
 	}
-	add.Flags().StringVar(&name, "name", "", "how others call the person (the address before the @ where it is not given)")
+	add.Flags().StringVar(&name, "name", "", "display name (default: the email address up to the @)")
 	add.Flags().StringVar(&role, "role", string(api.RoleViewer), "viewer, editor or owner")
-	add.Flags().BoolVar(&operates, "operator", false, "the person also runs the server: see docent person operator")
+	add.Flags().BoolVar(&operates, "operator", false, "also make the person an operator: see docent person operator")
 	cmd.AddCommand(add,
-		&cobra.Command{Use: "list", Short: "List everybody who may sign in", Args: cobra.NoArgs,
+		&cobra.Command{Use: "list", Short: "List everyone who can sign in", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				const head = "EMAIL\tNAME\tROLES\tSIGNS IN BY\tSTATE\tLAST SEEN"
 				return cli.ShowRows(o, cmd, operator.OpPersonList, struct{}{}, head, personLine)
 			}},
-		&cobra.Command{Use: "link EMAIL", Short: "Print a link by which a person gets in once and chooses a password",
+		&cobra.Command{Use: "link EMAIL", Short: "Print a one-time link that lets a person choose a password",
 			Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return cli.Show(o, cmd, operator.OpPersonLink, params(args[0]), func(w io.Writer, made operator.LinkMade) error {
@@ -104,8 +104,8 @@ func newPersonCommand(prog cli.Program) *cobra.Command {
 func newPersonOperatorCommand(o *cli.Operator) *cobra.Command {
 	var off bool
 	cmd := &cobra.Command{Use: "operator EMAIL", Short: "Make a person an operator of the server", Args: cobra.ExactArgs(1),
-		Long: "Make a person an operator of the server: the page System, new projects, and the rights of an owner in each organization.\n" +
-			"No role makes an operator.",
+		Long: "Make a person an operator of the server, who can see the System page, add projects, and do what an owner can in every\n" +
+			"organization. No role includes this.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := operator.PersonParams{Email: api.CleanEmail(args[0]), Operator: !off}
 			format := "%s is now an operator of the server"
@@ -114,7 +114,7 @@ func newPersonOperatorCommand(o *cli.Operator) *cobra.Command {
 			}
 			return o.Do(cmd, operator.OpPersonMake, p, map[string]string{"done": operator.OpPersonMake, "email": p.Email}, format, p.Email)
 		}}
-	cmd.Flags().BoolVar(&off, "off", false, "take it away")
+	cmd.Flags().BoolVar(&off, "off", false, "remove the role")
 	return cmd
 }
 

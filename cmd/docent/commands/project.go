@@ -53,39 +53,39 @@ func newProjectCommand(prog cli.Program) *cobra.Command {
 func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags := cmd.Flags()
 	flags.StringVar(&p.Domain, "domain", "", "name of the project in assistant URLs, for instance docs.example.com")
-	flags.StringVar(&p.Name, "title", "", "what answers call the product (when it is added, what the site's configuration calls it)")
+	flags.StringVar(&p.Name, "title", "", "name of the product in answers (default when adding: from the site's configuration)")
 	flags.StringVar(&p.Name, "name", "", "as --title, for scripts of earlier versions")
 	_ = flags.MarkHidden("name") // it is there
 	flags.StringVar(&p.Source, "source", "",
-		"where the documentation is: a folder, a git repository on disk, or a git URL; follows from --host and --repository where they are given")
+		"where the documentation is: a folder, a git repository on disk, or a git URL; by default, from --host and --repository")
 	flags.StringVar((*string)(&p.Kind), "kind", "",
-		"web, zip or issues, which the agent cannot edit; a folder or a git repository where not given")
-	flags.StringVar(&p.Every, "every", "", "how often the source is read, such as 6h (as often as poll_interval)")
+		"web, zip, or issues, none of which the agent can edit; default: a folder or a git repository")
+	flags.StringVar(&p.Every, "every", "", "how often to read the source, such as 6h (default: poll_interval)")
 	webFlags(cmd, &p.Collect.Web)
-	flags.StringVar(&p.Branch, "branch", "", "branch of the repository (its default branch if empty)")
+	flags.StringVar(&p.Branch, "branch", "", "branch of the repository (default: its default branch)")
 	flags.StringVar(&p.DocsDir, "docs-dir", "", "sub-folder that holds the documentation")
 	flags.StringVar(&p.SiteURL, "site-url",
-		"", "where readers find the published pages; citations link there; follows from the site's configuration where it says so")
+		"", "address of the published site, which citations link to (default: from the site's configuration)")
 	flags.StringVar((*string)(&p.AnswersFrom), "answers-from", "",
-		"what readers are answered from, of a project with a source and --site-url: auto (the site where it has the pages of the source, the default), site, source, or source-only, which does not read the site")
+		"for a project with a source and --site-url, what answers are drawn from: auto (the site where it has the pages of the source, the default), site, source, or source-only, which does not read the site")
 	flags.StringVar((*string)(&p.Site), "site", "",
-		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight, nextjs, mdbook, gitbook, jekyll, sphinx, antora, fern or wiki; recognized by its files if not given")
+		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight, nextjs, mdbook, gitbook, jekyll, sphinx, antora, fern or wiki; default: recognized by its files")
 	flags.StringArrayVar(&p.Include, "include", nil,
-		"only what this pattern matches is a page; as in .gitignore, relative to the documentation folder (repeatable; '' for none)")
+		"include only pages that match this pattern, as in .gitignore, relative to the documentation folder (repeatable; '' for none)")
 	flags.StringArrayVar(&p.Exclude, "exclude", nil,
-		"what this pattern matches is no page; as in .gitignore, where ! brings back what the site leaves out (repeatable; '' for none)")
+		"exclude pages that match this pattern, as in .gitignore; ! includes what the site itself leaves out (repeatable; '' for none)")
 	flags.StringVar((*string)(&p.Host), "host", string(api.HostBuiltin),
 		"code host: builtin, github, gitlab, gitea or git")
-	flags.StringVar(&p.HostURL, "host-url", "", "address of a code host that is not the public one")
+	flags.StringVar(&p.HostURL, "host-url", "", "address of a self-hosted code host")
 	flags.StringVar(&p.Repository, "repository", "", "OWNER/NAME on the code host")
 	flags.StringVar(&p.WebhookEnv, "webhook-env", "",
 		"environment variable that holds the secret of the code host's push webhook")
 	flags.StringVar(&p.TokenEnv, "token-env", "",
-		"environment variable that holds the code host's token, or NAME where NAME_FILE names a file that does")
+		"environment variable that holds the code host's token (or NAME, if NAME_FILE names a file with it)")
 	flags.StringVar(&p.ReaderJWKS, "reader-jwks", "",
 		"https address of the JSON Web Key Set whose ES256 keys sign reader tokens, for private documentation")
 	flags.StringVar(&p.ReaderSignIn, "reader-sign-in", "",
-		"https address where the site signs readers in who connect an MCP client to private documentation")
+		"https address where your site signs in readers who connect an MCP client to private documentation")
 	flags.Int64Var(&p.AppID, "app-id",
 		0, "id of a GitHub App; --token-env then names the variable with the app's private key")
 	flags.StringVar(&p.Labels, "labels", "", "labels for the pull requests, separated by commas")
@@ -93,26 +93,26 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.BoolVar(&p.Direct, "direct", false,
 		"commit to the documentation's branch itself, and open a pull request only where it is protected")
 	flags.StringVar((*string)(&p.Review), "review", "",
-		"comments on pull requests of a code host that are instructions: mention (those that name the agent; the default), lines (also every comment on a line) or off")
-	flags.StringVar(&p.Handle, "handle", "", "name that comments call the agent by, without the @ (docent if empty)")
-	flags.StringVar(&p.Model, "model", "", "model of this project, a name from the configuration")
-	flags.StringVar(&p.AgentModel, "agent-model", "", "model that does this project's jobs (--model if empty)")
-	flags.StringVar(&p.TimeZone, "time-zone", "", "time zone in which the weeks of reports begin, such as Europe/Berlin (UTC if empty)")
-	flags.StringVar(&p.Deflection, "deflection", "", "address offered when the documentation does not answer")
-	flags.BoolVar(&p.Options.RequireThreadKey, "require-thread-key", false, "continue a thread only with its secret key")
-	flags.BoolVar(&p.Options.SearchTool, "search-tool", false, "also show the retrieval as a tool call named search")
+		"which pull request comments the agent follows: mention (those that name it; the default), lines (also every comment on a line), or off")
+	flags.StringVar(&p.Handle, "handle", "", "name that comments mention the agent by, without the @ (default: docent)")
+	flags.StringVar(&p.Model, "model", "", "model for this project, by its name in the configuration")
+	flags.StringVar(&p.AgentModel, "agent-model", "", "model for this project's jobs (default: --model)")
+	flags.StringVar(&p.TimeZone, "time-zone", "", "time zone of weekly reports, such as Europe/Berlin (default: UTC)")
+	flags.StringVar(&p.Deflection, "deflection", "", "contact address offered when the documentation has no answer")
+	flags.BoolVar(&p.Options.RequireThreadKey, "require-thread-key", false, "require a thread's secret key to continue it")
+	flags.BoolVar(&p.Options.SearchTool, "search-tool", false, "also stream the retrieval as a tool call named search")
 	flags.BoolVar(&p.Options.Suggestions, "suggestions", false, "end answers with suggested follow-up questions")
 	flags.BoolVar(&p.Options.Public, "public", false,
-		"everybody may read what is published as Markdown, and ask over MCP, without a key")
+		"allow anyone to read the published Markdown, and to ask over MCP, without a key")
 	flags.StringVar(&p.Options.PublicOrigins, "public-origins", "",
-		"with --public: origins whose pages may do so in a browser, separated by commas, beside the site's own (* for all)")
+		"with --public: other origins allowed to do so from a browser, separated by commas (* for all); the site's own always is")
 	flags.IntVar(&p.Options.ProofOfWork, "proof-of-work", 0,
-		"browsers look for a number up to this before each question, 200000 takes a phone about half a second (0 for none)")
+		"difficulty of the proof of work that browsers do before each question; 200000 takes a phone about half a second (0 for none)")
 	flags.IntVar(&p.Limits.ProjectHour, "limit-project-hour", 0,
-		"jobs and follow-ups in an hour (0 for the configured default, negative for none)")
-	flags.IntVar(&p.Limits.KeyMonth, "limit-key-month", 0, "assistant messages of one key in a month")
-	flags.IntVar(&p.Limits.OrgHour, "limit-org-hour", 0, "assistant messages of the organization in an hour")
-	flags.IntVar(&p.Limits.IPDay, "limit-ip-day", 0, "assistant messages of one address in a day")
+		"jobs and follow-ups per hour (0 for the configured default, negative for none)")
+	flags.IntVar(&p.Limits.KeyMonth, "limit-key-month", 0, "assistant messages per key and month")
+	flags.IntVar(&p.Limits.OrgHour, "limit-org-hour", 0, "assistant messages per hour for the whole organization")
+	flags.IntVar(&p.Limits.IPDay, "limit-ip-day", 0, "assistant messages per IP address and day")
 }
 
 // pullFlags adds the flags that say how pull requests and commits look.
@@ -122,13 +122,13 @@ func pullFlags(cmd *cobra.Command, f *api.PullForm) {
 		"author of commits, 'Name <name@example.com>' (the account of the GitHub App if there is one)")
 	flags.BoolVar(&f.SignOff, "sign-off", false, "end commits with the author's Signed-off-by, as the DCO asks")
 	flags.StringVar(&f.Title, "pull-title", "",
-		"pattern of titles, such as 'docs({scope}): {title}', where {scope} is the folder of all changes ('"+api.DefaultTitle+"' if empty)")
+		"pattern of pull request titles, such as 'docs({scope}): {title}'; {scope} is the folder that holds all changes ('"+api.DefaultTitle+"' if empty)")
 	flags.StringVar(&f.Body, "pull-body", "",
-		"text of pull requests in place of the repository's template; {report} stands for what was done")
+		"text of pull requests, instead of the repository's template; {report} is replaced by the report")
 	flags.BoolVar(&f.Draft, "draft", false, "open pull requests as drafts")
-	flags.IntVar(&f.Most, "most-pulls", 0, "how many pull requests of the project's automations may be open at a time (10 if 0)")
+	flags.IntVar(&f.Most, "most-pulls", 0, "maximum number of open pull requests from the project's automations (0 for 10)")
 	flags.StringVar(&f.Reviewers, "reviewers", "",
-		"who is asked to review pull requests, separated by commas: accounts, teams as OWNER/TEAM, codeowners and code-authors")
+		"reviewers of pull requests, separated by commas: accounts, teams as OWNER/TEAM, codeowners, code-authors")
 }
 
 func newProjectAddCommand(o *cli.Operator) *cobra.Command {
@@ -214,7 +214,7 @@ func newProjectSetCommand(o *cli.Operator) *cobra.Command {
 
 // fileFlag adds the flag for all that has no flag of its own.
 func fileFlag(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVar(file, "file", "", "JSON file with settings, as `project list --json` prints them, or - for standard input; what it leaves out stays, and flags beat it")
+	cmd.Flags().StringVar(file, "file", "", "JSON `file` with settings, as \"project list --json\" prints them, or - for standard input; settings that it leaves out keep their value, and flags override it")
 }
 
 // readSettings sets in p what a file says, and over that what was given on the command line.
@@ -254,8 +254,8 @@ func mergeFlags(cmd *cobra.Command, old *api.Project) {
 func printProject(cmd *cobra.Command, asJSON bool, p sources.Project) error {
 	out, loud := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if p.Address == "" {
-		fmt.Fprintf(loud, "WARNING: it is not known where readers find the pages, so that sources in answers are paths without an address.\n"+
-			"  Say it with: docent project set %s --site-url https://...\n", p.ID)
+		fmt.Fprintf(loud, "WARNING: the address of the published site is not known, so sources in answers are paths without a host.\n"+
+			"  Set it with: docent project set %s --site-url https://...\n", p.ID)
 	}
 	for _, w := range p.Warnings {
 		fmt.Fprintf(loud, "WARNING: %s: %s\n", w.File, w.Text)

@@ -15,8 +15,8 @@ import (
 func newReaderSecretCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
 	cmd := &cobra.Command{Use: "reader-secret", Short: "Create, list and retire the secrets that sign reader tokens",
-		Long: "A reader token says who a reader of private documentation is, and in which groups. Your own server signs it with a secret of\n" +
-			"the project. To rotate, create a second secret, sign with it, and retire the first once its last tokens have ended."}
+		Long: "A reader token identifies a reader of private documentation and the reader's groups. Your own server signs it with a secret\n" +
+			"of the project. To rotate, create a second secret, sign with it, and retire the first once its last tokens have expired."}
 	cli.OperatorFlags(cmd, o)
 	create := &cobra.Command{
 		Use: "create PROJECT", Short: "Create a secret; it is shown once", Args: cobra.ExactArgs(1),

@@ -14,10 +14,10 @@ import (
 func newProjectTokenCommand(o *cli.Operator) *cobra.Command {
 	var p operator.SecretParams
 	cmd := &cobra.Command{
-		Use: "token NAME", Short: "Store the code host's token of a project, which is read from standard input",
-		Long: "Store the token that a project's repository is reached with in the data directory, in a file that only its owner can read.\n" +
-			"It is read from standard input, so that it is in no list of processes and in no shell's history. The code host is asked whether it\n" +
-			"takes it. It is not shown again, and it is not in backups. With --app-id it is the private key of a GitHub App.",
+		Use: "token NAME", Short: "Store a project's code host token, read from standard input",
+		Long: "Store the token for a project's repository in the data directory, in a file that only its owner can read. It is read from\n" +
+			"standard input, so that it appears in no process listing and no shell history, and checked with the code host. It is never\n" +
+			"shown again and is not included in backups. With --app-id, it is the private key of a GitHub App.",
 		Example: `  docent project token docs <<< "$DOCS_TOKEN"`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !p.Remove {
@@ -46,7 +46,7 @@ func newProjectTokenCommand(o *cli.Operator) *cobra.Command {
 func newProjectWebhookCommand(o *cli.Operator) *cobra.Command {
 	var p operator.SecretParams
 	cmd := &cobra.Command{
-		Use: "webhook NAME", Short: "Make a new secret for the code host's webhook of a project; it is shown once",
+		Use: "webhook NAME", Short: "Create a new secret for a project's code host webhook; it is shown once",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cli.Show(o, cmd, operator.OpProjectHook, p, func(w io.Writer, made operator.WebhookMade) error {
 				if p.Remove {
@@ -67,11 +67,11 @@ func newProjectWebhookCommand(o *cli.Operator) *cobra.Command {
 func newProjectChatCommand(o *cli.Operator) *cobra.Command {
 	var p operator.ChatParams
 	cmd := &cobra.Command{
-		Use: "chat NAME", Short: "Have the assistant of a project answer in Slack or Discord, with the app's tokens from standard input",
-		Long: "Have the assistant of a project answer in a workspace of Slack or on servers of Discord. Everybody who may write there reads what the\n" +
-			"project's documentation says to everybody, also if the project is private otherwise.\n\n" +
-			"The app's tokens are read from standard input, one a line, checked, and stored as the code host's token is: for slack the app-level\n" +
-			"token (xapp-…) and the bot token (xoxb-…), for discord the bot token.",
+		Use: "chat NAME", Short: "Let a project's assistant answer in Slack or Discord, with the app's tokens from standard input",
+		Long: "Let a project's assistant answer in a Slack workspace or on Discord servers. Anyone who can write there can read what the\n" +
+			"project's documentation says to everyone, even if the project is otherwise private.\n\n" +
+			"The app's tokens are read from standard input, one per line, checked, and stored like the code host's token: for slack, the\n" +
+			"app-level token (xapp-…) and the bot token (xoxb-…); for discord, the bot token.",
 		Example: `  printf '%s\n' "$SLACK_APP_TOKEN" "$SLACK_BOT_TOKEN" | docent project chat docs --app slack`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if !p.Remove {

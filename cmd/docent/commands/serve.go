@@ -15,7 +15,7 @@ func newServeCommand(prog cli.Program) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use: datadir.Server, Short: "Run the server in the foreground", Args: cobra.NoArgs,
-		Long: "Run the server in the foreground. SIGTERM or Ctrl-C stops it gently: open streams may finish, up to drain_timeout.",
+		Long: "Run the server in the foreground. SIGTERM or Ctrl-C stops it gracefully: open streams may finish, up to drain_timeout.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.Load(file, os.LookupEnv, cmd.Flags())
 			if err != nil {

@@ -21,13 +21,13 @@ import (
 
 func newSourceCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
-	cmd := &cobra.Command{Use: "source", Short: "Further sources of a project: an API reference, a blog, a web site, issues",
-		Long: "Further sources of a project, beside the documentation that it was added with. Readers are answered from all of them; each\n" +
-			"has a label, a weight, and an audience where it is not for everybody. The agent edits the project's own source."}
+	cmd := &cobra.Command{Use: "source", Short: "Add more sources to a project: an API reference, a blog, a web site, issues",
+		Long: "Add sources to a project, besides the documentation that it was created with. Answers draw on all of them; each has\n" +
+			"a label and a weight, and can be restricted to some readers. The agent edits only the project's own source."}
 	cli.OperatorFlags(cmd, o)
 	cmd.AddCommand(newSourceAddCommand(o), newSourceSetCommand(o), newSourceListCommand(o), newSourceUploadCommand(o),
 		&cobra.Command{
-			Use: "remove PROJECT LABEL", Short: "Remove a source with its index and what was read of it", Args: cobra.ExactArgs(2),
+			Use: "remove PROJECT LABEL", Short: "Remove a source and its index", Args: cobra.ExactArgs(2),
 			SuggestFor: []string{"delete", "rm"},
 			RunE: func(cmd *cobra.Command, args []string) error {
 				p := operator.SourceParams{ID: api.ProjectID(args[0]), Name: args[1]}
@@ -56,32 +56,32 @@ func newSourceCommand(prog cli.Program) *cobra.Command {
 // sourceFlags adds the flags that describe a source.
 func sourceFlags(cmd *cobra.Command, s *api.Source) {
 	flags := cmd.Flags()
-	flags.StringVar((*string)(&s.Kind), "kind", "", "web, zip, issues, or code, which automations tell jobs of; a folder or a git repository where not given")
+	flags.StringVar((*string)(&s.Kind), "kind", "", "web, zip, issues, or code, which automations tell jobs of; default: a folder or a git repository")
 	flags.StringVar(&s.Address, "address", "",
 		"where it is: a folder, a git URL, the address of a web site, or OWNER/NAME for issues; a zip has none")
-	flags.StringVar(&s.Name, "title", "", "name shown to people (the label if empty)")
-	flags.Float64Var(&s.Weight, "weight", 0, "how much it counts beside the project's own source, which has 1 (0 for 1, of issues 0.6)")
-	flags.StringArrayVar(&s.Groups, "group", nil, "only readers with one of these groups are answered from it (repeatable; '' for everybody)")
-	flags.StringVar(&s.Every, "every", "", "how often it is read, such as 6h (as often as poll_interval; a web site every 6h, issues every hour)")
-	flags.StringVar(&s.Branch, "branch", "", "branch of the repository (its default branch if empty)")
+	flags.StringVar(&s.Name, "title", "", "name shown to people (default: the label)")
+	flags.Float64Var(&s.Weight, "weight", 0, "weight beside the project's own source, which has 1 (0 for the default: 1, or 0.6 for issues)")
+	flags.StringArrayVar(&s.Groups, "group", nil, "restrict it to readers in one of these groups (repeatable; '' for everyone)")
+	flags.StringVar(&s.Every, "every", "", "how often to read it, such as 6h (default: poll_interval; 6h for a web site, 1h for issues)")
+	flags.StringVar(&s.Branch, "branch", "", "branch of the repository (default: its default branch)")
 	flags.StringVar(&s.DocsDir, "docs-dir", "", "sub-folder that holds the pages")
-	flags.StringVar(&s.SiteURL, "site-url", "", "where readers find the pages; citations link there")
-	flags.StringVar((*string)(&s.Site), "site", "", "site generator; recognized by its files if not given")
-	flags.StringArrayVar(&s.Include, "include", nil, "only what this pattern matches is a page (repeatable; '' for none)")
-	flags.StringArrayVar(&s.Exclude, "exclude", nil, "what this pattern matches is no page (repeatable; '' for none)")
+	flags.StringVar(&s.SiteURL, "site-url", "", "address of the published pages, which citations link to")
+	flags.StringVar((*string)(&s.Site), "site", "", "site generator; default: recognized by its files")
+	flags.StringArrayVar(&s.Include, "include", nil, "include only pages that match this pattern (repeatable; '' for none)")
+	flags.StringArrayVar(&s.Exclude, "exclude", nil, "exclude pages that match this pattern (repeatable; '' for none)")
 	flags.StringVar((*string)(&s.Host), "host", "", "code host of a private repository, whose token is used: github, gitlab or gitea")
-	flags.StringVar(&s.HostURL, "host-url", "", "address of a code host that is not the public one")
+	flags.StringVar(&s.HostURL, "host-url", "", "address of a self-hosted code host")
 	flags.StringVar(&s.Repository, "repository", "", "OWNER/NAME on the code host")
 	flags.StringVar(&s.TokenEnv, "token-env", "",
-		"environment variable that holds a token (of the project's own host, the project's where not given)")
+		"environment variable that holds a token (default: the project's, on the project's own host)")
 	flags.Int64Var(&s.AppID, "app-id", 0, "id of a GitHub App; --token-env then names the variable with the app's private key")
 	webFlags(cmd, &s.Collect.Web)
 	o := &s.Collect.Issues
 	flags.StringArrayVar(&o.Labels, "issue-label", nil, "only issues and discussions with this label (repeatable; '' for none)")
-	flags.StringArrayVar(&o.Without, "without-label", nil, "none with this label (repeatable; '' for none)")
-	flags.BoolVar(&o.Open, "open", false, "also issues that are open and discussions without an answer")
-	flags.BoolVar(&o.Discussions, "discussions", false, "discussions too, which need a token")
-	flags.BoolVar(&o.OnlyDiscussions, "only-discussions", false, "discussions and no issues")
+	flags.StringArrayVar(&o.Without, "without-label", nil, "skip issues and discussions with this label (repeatable; '' for none)")
+	flags.BoolVar(&o.Open, "open", false, "also read open issues and unanswered discussions")
+	flags.BoolVar(&o.Discussions, "discussions", false, "also read discussions, which need a token")
+	flags.BoolVar(&o.OnlyDiscussions, "only-discussions", false, "discussions only, no issues")
 }
 
 func newSourceAddCommand(o *cli.Operator) *cobra.Command {
@@ -205,7 +205,7 @@ func sourceRow(s sources.Source) string {
 
 func newSourceListCommand(o *cli.Operator) *cobra.Command {
 	return &cobra.Command{
-		Use: "list PROJECT", Short: "List a project's sources, its own first, and how their last reading went", Args: cobra.ExactArgs(1),
+		Use: "list PROJECT", Short: "List a project's sources, its own first, and the result of their last read", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return cli.ShowRows(o, cmd, operator.OpSourceList, operator.SourceParams{ID: api.ProjectID(args[0])}, sourceHead, sourceRow)
 		},
@@ -214,9 +214,9 @@ func newSourceListCommand(o *cli.Operator) *cobra.Command {
 
 func newSourceUploadCommand(o *cli.Operator) *cobra.Command {
 	return &cobra.Command{
-		Use: "upload PROJECT LABEL FILE.zip", Short: "Replace the pages of a source of the kind zip", Args: cobra.ExactArgs(3),
-		Long: "Replace the pages of a source of the kind zip by those of a zip. It is checked first, and takes the place of the one before\n" +
-			"whole or not at all. The same zip again changes nothing. FILE - is standard input.",
+		Use: "upload PROJECT LABEL FILE.zip", Short: "Replace the pages of a zip source", Args: cobra.ExactArgs(3),
+		Long: "Replace the pages of a zip source with those of a new ZIP file. The file is checked first and replaces the old one\n" +
+			"completely or not at all. Uploading the same file again changes nothing. Use - to read from standard input.",
 		Example: "  docent source upload docs blog ./blog.zip",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from := cmd.InOrStdin()

@@ -46,10 +46,10 @@ func newThreadCommand(prog cli.Program) *cobra.Command {
 		},
 	})
 	remove := flags(&cobra.Command{
-		Use: "delete [ID]", Short: "Remove one thread, or all threads of one person, with all that belongs to them",
+		Use: "delete [ID]", Short: "Delete one thread, or all threads of one person, with everything that belongs to them",
 		SuggestFor: []string{"remove", "rm"},
-		Long: "Remove one thread (ID), or one person's threads (--fp), with everything of theirs: questions, answers and listings.\n" +
-			"The server may run; an answer that is being written breaks off. Backups made before still hold them.",
+		Long: "Delete one thread (ID), or one person's threads (--fp), with their questions, answers, and listings. The server can keep\n" +
+			"running; an answer in progress is cut off. Earlier backups still contain them.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.Required(cmd, "project"); err != nil {
 				return err
@@ -58,7 +58,7 @@ func newThreadCommand(prog cli.Program) *cobra.Command {
 			case p.Caller == "" && p.Thread == "":
 				return cli.Usagef("%s needs the ID of a thread, or --fp; see '%s --help'", cli.CommandName(cmd), cmd.CommandPath())
 			case p.Caller == "anonymous" && p.Thread == "":
-				return cli.Usagef("anonymous is everybody who gave no name, not one person: name threads by their ID, or set thread_retention")
+				return cli.Usagef("anonymous stands for everyone without a name, not for one person: delete threads by their ID, or set thread_retention")
 			}
 			var gone operator.ThreadList
 			if err := o.Run(cmd, operator.OpThreadDelete, p, &gone); err != nil {

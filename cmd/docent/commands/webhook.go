@@ -50,7 +50,7 @@ func newWebhookAddCommand(o *cli.Operator) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar((*string)(&p.Project), "project", "", "project")
-	cmd.Flags().StringSliceVar(&kinds, "event", nil, "an event that is sent; several may be named (all where none is)")
+	cmd.Flags().StringSliceVar(&kinds, "event", nil, "event to send (repeatable; default: all)")
 	return cmd
 }
 
@@ -109,7 +109,7 @@ func newWebhookRotateCommand(o *cli.Operator) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&p.Overlap, "overlap", "24h", "how long the old secret goes on; 0s where it has leaked")
+	cmd.Flags().StringVar(&p.Overlap, "overlap", "24h", "how long the old secret keeps working; 0s if it has leaked")
 	return cmd
 }
 

@@ -167,14 +167,14 @@ func (c Config) Doubts() (list Problems) {
 	anybody := func(p netip.Prefix) bool { return p.Bits() == 0 }
 	if slices.ContainsFunc(Prefixes(c.TrustedProxies), anybody) {
 		list.doubt("trusted_proxies", "name the proxy's own address or its network",
-			"everybody may say in X-Forwarded-For which address a request comes from, so that limits by address hold nobody")
+			"anyone can claim any address in X-Forwarded-For, so that limits by address have no effect")
 	}
 	if c.OverTLS() && strings.HasPrefix(c.PublicURL, "http://") {
 		list.doubt("public_url", "begin it with https://", "the server speaks TLS, and links to it would not")
 	}
 	if slices.ContainsFunc(Prefixes(c.MetricsFrom), anybody) {
 		list.doubt("metrics_from", "name the addresses of the monitoring, or give it an admin key",
-			"everybody may read /metrics")
+			"anyone can read /metrics")
 	}
 	if c.MemoryLimit > 0 && c.IndexMemory >= c.MemoryLimit {
 		list.doubt("index_memory", "raise memory_limit, or lower index_memory to a half of it",
@@ -189,7 +189,7 @@ func (c Config) Doubts() (list Problems) {
 			"there is no provider, so that the other settings of [oidc] have no effect")
 	}
 	if c.OIDC.Issuer != "" && c.OIDC.secretProblem != nil {
-		list.doubt("oidc.client_secret_env", "set the variable where the server starts, or client_secret_env = \"\" for a client without a secret",
+		list.doubt("oidc.client_secret_env", "set the variable in the server's environment, or client_secret_env = \"\" for a client without a secret",
 			"%v", c.OIDC.secretProblem)
 	}
 	if u, err := url.Parse(c.PublicURL); err == nil && c.PublicURL != "" && (strings.Trim(u.Path, "/") != "" || u.RawQuery != "") {
@@ -228,7 +228,7 @@ func (c Config) modelDoubts(list *Problems) {
 			list.doubt(at+"fallback_after", "lower it below timeout", "the built-in model would answer after %s, when the model's time of %s is over", m.FallbackAfter, m.Timeout)
 		}
 		if u, err := url.Parse(m.BaseURL); err == nil && m.Key.Value() != "" && u.Scheme == "http" && !ownMachine(u.Hostname()) {
-			list.doubt(at+"base_url", "use https://, or a network that nobody else is on", "the key travels to %s without encryption", u.Host)
+			list.doubt(at+"base_url", "use https://, or a private network", "the key travels to %s without encryption", u.Host)
 		}
 		if m.PromptPrice+m.CompletionPrice == 0 && !remote.KnownPrice(m.BaseURL, m.Provider, m.Model) && name == c.Model {
 			for _, limit := range []string{"agent_cost", "answer_cost"} {
@@ -279,7 +279,7 @@ func Check(path string, environ []string, flags *pflag.FlagSet) Report {
 	doubts := c.Doubts()
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && c.PublicURL == "" {
 		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-			doubts.doubt("public_url", `set it to the address under which clients reach the server, such as "https://docent.example.com"`,
+			doubts.doubt("public_url", `set it to the address at which clients reach the server, such as "https://docent.example.com"`,
 				"the server listens on all addresses and does not know the one that links have to begin with")
 		}
 	}
@@ -287,7 +287,7 @@ func Check(path string, environ []string, flags *pflag.FlagSet) Report {
 		doubts.doubt("", "unset it, unless a project names it as the variable of a secret", "%s", line)
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o004 != 0 && c.origins["catalog_dsn"] == FromFile && hasPassword(c.CatalogDSN) {
-		doubts.doubt("catalog_dsn", "chmod o-r "+path, "the file holds the database's password and everybody on this machine may read it")
+		doubts.doubt("catalog_dsn", "chmod o-r "+path, "the file contains the database's password, and everyone on this machine can read it")
 	}
 	if len(c.Checks) > 0 {
 		if _, err := c.CheckCommands("").Kind(); err != nil {

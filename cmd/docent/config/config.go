@@ -26,7 +26,7 @@ type Config struct {
 	PublicURL      string   `toml:"public_url" flag:"public-url" usage:"public address of the server; links begin with it"`
 	BackupDir      string   `toml:"backup_dir" usage:"folder for the console's backups; empty: beside the data directory, with -backups after its name"`
 	CatalogDSN     string   `toml:"catalog_dsn" flag:"catalog-dsn" usage:"catalog database: postgres://…, or empty for SQLite in the data directory"`
-	Journal        string   `toml:"journal" flag:"journal" usage:"storage for jobs and threads: bbolt (a file in the data directory), or postgres (catalog_dsn; several nodes can share it)"`
+	Journal        string   `toml:"journal" flag:"journal" usage:"where jobs and threads are stored: bbolt (a file in the data directory), or postgres (catalog_dsn; several nodes can share it)"`
 	NodeName       string   `toml:"node_name" flag:"node-name" usage:"with journal = postgres: this node's name; empty for the machine's"`
 	NodeListen     string   `toml:"node_listen" flag:"node-listen" usage:"with journal = postgres: address for other nodes, HOST:PORT; empty for a single node"`
 	NodeAddress    string   `toml:"node_address" flag:"node-address" usage:"HOST:PORT under which other nodes reach node_listen, if different"`

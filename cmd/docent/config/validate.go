@@ -119,7 +119,7 @@ func (c Config) checkModels(list *Problems) {
 // modelFixes are what to do about a field of a model's table.
 var modelFixes = map[string]string{
 	"model":    `write model = "NAME" as the endpoint calls it`,
-	"key_env":  "set the variable where the server starts (EnvironmentFile= in its unit), or remove key_env for an endpoint without a key",
+	"key_env":  "set the variable in the server's environment (EnvironmentFile= in its unit), or remove key_env for an endpoint without a key",
 	"base_url": `write the whole address, such as "https://api.example.com/v1", or leave it out for the provider's own`,
 	"provider": `write provider = "openai" for any endpoint that speaks its chat completions`,
 }
@@ -135,7 +135,7 @@ func (c CheckConfig) check(list *Problems, name string) {
 	}
 	for _, p := range c.Read {
 		if !filepath.IsAbs(p) || filepath.Clean(p) == "/" {
-			list.add(name+".read", "%q is no path from the root of a folder or file", p)
+			list.add(name+".read", "%q is not an absolute path of a folder or file", p)
 		}
 	}
 }

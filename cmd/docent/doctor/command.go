@@ -33,7 +33,7 @@ const (
 type (
 	// DoctorParams say what is examined.
 	DoctorParams struct {
-		Offline bool `json:"offline,omitempty"` // reach nothing over a network
+		Offline bool `json:"offline,omitempty"` // make no network connections
 	}
 	// A Probed server is one that answers a probe.
 	Probed struct {

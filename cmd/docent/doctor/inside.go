@@ -26,7 +26,7 @@ import (
 // Inside is what can be examined by the process alone that has the stores.
 type Inside struct {
 	Stores  *stores.Stores
-	Offline bool // reach nothing over a network
+	Offline bool // make no network connections
 
 	// Of a server that runs.
 	Nodes   []health.Node
@@ -104,7 +104,7 @@ func (o Inside) journalFinding(context.Context) Finding {
 
 func (o Inside) backupFinding(now time.Time) Finding {
 	if o.Stores.Config.Shared() {
-		return Left("the journal is in PostgreSQL, whose own backups are the ones that count")
+		return Left("the journal is in PostgreSQL: its own backups are the ones that count")
 	}
 	var b health.Backup
 	if o.Backups != nil {

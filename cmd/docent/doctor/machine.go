@@ -135,9 +135,9 @@ func kindOf(kind, path string) Finding {
 	case slices.Contains([]string{"tmpfs", "ramfs"}, kind):
 		return Doubt("move the data directory to a disk", "%s is in memory (%s): all of it is gone when the machine stops", path, kind)
 	case slices.Contains([]string{"nfs", "smb", "cifs", "smb2", "9p", "ceph", "afs"}, kind):
-		return Wrong("move the data directory to a disk of this machine", "%s is on a network (%s), whose locks and syncs do not hold what the journal and the catalog need", path, kind)
+		return Wrong("move the data directory to a disk of this machine", "%s is on a network (%s), whose locks and syncs do not guarantee what the journal and the catalog need", path, kind)
 	case kind == "fuse":
-		return Doubt("move the data directory to a disk of this machine", "%s is on a file system in user space (fuse): whether its locks and syncs hold, nobody says", path)
+		return Doubt("move the data directory to a disk of this machine", "%s is on a file system in user space (fuse): its locks and syncs may not be reliable", path)
 	case kind == "overlayfs":
 		return Doubt("mount a volume there", "%s is in the container's own layer (overlayfs): all of it is gone when the container is re-created", path)
 	}
@@ -205,7 +205,7 @@ func Memory(limit, indexes int64) Finding {
 	case limit == 0:
 		return Left("neither the system nor a setting says how much there is")
 	case limit < 96*mega:
-		return Doubt("give the process 256 MB", "%s: that is less than an index of a few hundred pages needs beside the process", health.Bytes(uint64(limit)))
+		return Doubt("give the process 256 MB", "%s: too little for the process and an index of a few hundred pages", health.Bytes(uint64(limit)))
 	}
 	return Fine("the process stays under %s, its open indexes under %s", health.Bytes(uint64(limit)), health.Bytes(uint64(indexes)))
 }

@@ -136,7 +136,7 @@ func modelFailure(ctx context.Context, m config.Model, err error) Finding {
 	}
 	switch {
 	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden:
-		return Wrong("put a key that is valid into "+key+" where the server starts, and restart it", "%v", err)
+		return Wrong("put a valid key into "+key+" in the server's environment, and restart it", "%v", err)
 	case f.Spent():
 		return Wrong("pay the provider's bill, or raise its limit", "%v", err)
 	case f.Status == http.StatusNotFound || f.Status == http.StatusBadRequest:

@@ -47,17 +47,17 @@ func newEvalAnswersCommand(o *cli.Operator, c *client.Client) *cobra.Command {
 	a := &answersCommand{Operator: o, client: c}
 	cmd := &cobra.Command{
 		Use: "answers FILE", Short: "Ask the questions of a file and judge the answers; compare two runs",
-		Long: "Asks every question of a YAML file and judges the answer by what the file says of it: the pages that it has to\n" +
-			"cite, the facts that its text has to hold, or that the documentation does not answer it. No reader's quota and no\n" +
-			"analytics see the questions.\n\n" +
+		Long: "Ask every question in a YAML file and judge each answer by what the file expects: the pages that it must cite, the facts\n" +
+			"that its text must contain, or that the documentation has no answer. The questions count toward no reader's quota and do\n" +
+			"not appear in analytics.\n\n" +
 			"  questions:\n" +
 			"    - ask: How do I rotate a key?\n" +
 			"      sources: [guides/keys.md]\n" +
 			"      facts: [docent key rotate, {any: [24 hours, one day]}]\n" +
 			"    - ask: Can keys be shared between organizations?\n" +
 			"      unanswerable: true\n\n" +
-			"With --source, a server of its own is run on a folder of documentation and removed afterwards; with --project the\n" +
-			"server that runs on the data directory answers, and with --project, --url and --key (an admin key) one over HTTP.",
+			"With --source, a temporary server runs on a folder of documentation. With --project, the server on this machine answers;\n" +
+			"with --project, --url, and --key (an admin key), a server over HTTP.",
 		Example: "  docent eval answers questions.yaml --source ./docs --save before.json\n" +
 			"  docent eval answers questions.yaml --source ./docs --against before.json --fail-on-regression\n" +
 			"  docent eval answers questions.yaml --project docs --model gpt --fail-under 80",
@@ -65,19 +65,19 @@ func newEvalAnswersCommand(o *cli.Operator, c *client.Client) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&a.project, "project", "", "project of a server")
-	flags.StringVar(&a.source, "source", "", "folder of documentation, for which a server is run meanwhile")
+	flags.StringVar(&a.source, "source", "", "folder of documentation to run a temporary server on")
 	flags.StringVar(&a.docsDir, "docs-dir", "", "sub-folder of --source that holds the documentation")
-	flags.StringVar(&a.site, "site", "", "site generator of --source; recognized by its files if not given")
-	flags.StringVar(&a.title, "title", "", "name of --source's product, as answers say it")
+	flags.StringVar(&a.site, "site", "", "site generator of --source; default: recognized by its files")
+	flags.StringVar(&a.title, "title", "", "name of the product in --source, as used in answers")
 	flags.StringVar(&a.model, "model", "", "model that answers: builtin, or a name from the server's configuration")
 	flags.StringVar(&a.save, "save", "", "write the run to this file")
-	flags.StringVar(&a.against, "against", "", "compare with the run that this file holds")
-	flags.StringSliceVar(&a.tags, "tag", nil, "ask only questions with one of these tags; conversations are asked whole")
-	flags.Float64Var(&a.failUnder, "fail-under", 0, "exit with 1 where fewer percent of the judged questions pass")
+	flags.StringVar(&a.against, "against", "", "compare with the run saved in this file")
+	flags.StringSliceVar(&a.tags, "tag", nil, "ask only questions with one of these tags (a conversation is always asked whole)")
+	flags.Float64Var(&a.failUnder, "fail-under", 0, "exit with status 1 if fewer than this percentage of judged questions pass")
 	flags.BoolVar(&a.failOnRegression, "fail-on-regression", false,
-		"exit with 1 where a question does not pass that passed in --against")
-	flags.BoolVar(&a.all, "all", false, "show the answers that passed too")
-	flags.IntVar(&a.atOnce, "at-once", 4, "conversations that are asked at the same time")
+		"exit with status 1 if a question fails that passed in --against")
+	flags.BoolVar(&a.all, "all", false, "also show the answers that passed")
+	flags.IntVar(&a.atOnce, "at-once", 4, "number of conversations to ask at the same time")
 	cli.Named(cmd, &a.file, "file", "a FILE of questions", false)
 	return cmd
 }

@@ -30,10 +30,11 @@ func New(prog cli.Program) *cobra.Command {
 	var misses bool
 	cmd := &cobra.Command{
 		Use: "eval [PROJECT]", Short: "Measure search and answers with your own questions, and compare",
-		Long: "`docent eval answers` judges answers. Without it, asks every query of a file and judges what is found. The file has one JSON object a line:\n\n" +
+		Long: "Run every query in a file and judge the search results; `docent eval answers` judges answers. The file has one JSON object\n" +
+			"per line:\n\n" +
 			`  {"query": "rotate a key", "relevant": ["guides/keys.md"], "sections": ["guides/keys.md#rotate"], "kind": "question"}` + "\n\n" +
-			"With PROJECT its index in the data directory is asked, also while a server runs on it; with --domain and --key a\n" +
-			"server's search operation over HTTP.",
+			"With PROJECT, the index in the data directory is searched, even while a server is running; with --domain and --key, a\n" +
+			"server over HTTP.",
 		Example: "  docent eval docs --queries judged.jsonl --misses\n" +
 			"  docent eval --url https://docent.example --domain docs.example.com --key $KEY --queries judged.jsonl",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -71,7 +72,7 @@ func New(prog cli.Program) *cobra.Command {
 	flags.StringVar(&file, "queries", "", "judged queries, one JSON object a line")
 	flags.StringVar(&domain, "domain", cli.EnvOr("DOMAIN", ""), "domain of a project of a running server (DOCENT_DOMAIN)")
 	flags.StringVar(&corpus, "corpus",
-		"", "ask only the queries of this corpus, where the file has several; the project's id where it is one of them")
+		"", "ask only the queries of this corpus, if the file has several (default: the project's ID, if it is one of them)")
 	flags.BoolVar(&misses, "misses", false,
 		"list the queries whose page is not among the first five")
 	cli.Named(cmd, &project, "project", "a PROJECT", true)

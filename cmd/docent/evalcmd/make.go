@@ -22,10 +22,10 @@ func newEvalMakeCommand(o *cli.Operator) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "make", Short: "Write a file of questions for `eval answers`, from answers that readers have rated",
 		Args: cobra.NoArgs,
-		Long: "Writes a YAML file for `docent eval answers`. An answer that readers liked becomes a question with the pages that\n" +
-			"it cites and strings of its text as facts, for a person to trim; one that they disliked is left open, for a person\n" +
-			"to write down what would be right. Nothing says who asked; addresses, telephone numbers and keys in what readers\n" +
-			"wrote are taken out, names of people cannot be.",
+		Long: "Write a YAML file for `docent eval answers`. An answer that readers liked becomes a question with the pages that it cites\n" +
+			"and strings from its text as facts, for a person to trim; one that they disliked is left open, for a person to fill in the\n" +
+			"right answer. The file does not say who asked. Addresses, telephone numbers, and keys are removed from what readers wrote;\n" +
+			"names of people cannot be.",
 		Example: "  docent eval make --from-ratings --project docs --out questions.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.Required(cmd, "project"); err != nil {
@@ -60,10 +60,10 @@ func newEvalMakeCommand(o *cli.Operator) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&p.Project), "project", "", "project")
 	flags.BoolVar(&fromRatings, "from-ratings", false, "from the answers that readers have rated")
-	flags.DurationVar(&since, "since", 0, "only ratings of this long ago at most, such as 720h")
-	flags.IntVar(&p.Most, "most", 200, "questions at most; the newest ratings are taken")
-	flags.BoolVar(&p.Comments, "comments", false, "write what readers said beside their rating, as comments of the file")
-	flags.StringVar(&out, "out", "", "file to write, which must not be there; standard output if empty")
+	flags.DurationVar(&since, "since", 0, "only ratings from the last while, such as 720h")
+	flags.IntVar(&p.Most, "most", 200, "maximum number of questions; the newest ratings are used")
+	flags.BoolVar(&p.Comments, "comments", false, "include what readers wrote with their rating, as comments")
+	flags.StringVar(&out, "out", "", "file to write, which must not exist (default: standard output)")
 	return cmd
 }
 

@@ -100,7 +100,7 @@ func printAnswer(w io.Writer, indent string, r *evaluation.Result) {
 		fmt.Fprintf(w, "%s- %s\n", indent, shownWord(why))
 	}
 	if from := r.Answer.FallbackFor; from != "" {
-		fmt.Fprintf(w, "%s- %s answered in place of %s\n", indent, shownWord(r.Answer.Model), shownWord(from))
+		fmt.Fprintf(w, "%s- %s answered instead of %s\n", indent, shownWord(r.Answer.Model), shownWord(from))
 	}
 	if d := r.Answer.Degraded; len(d) > 0 {
 		fmt.Fprintf(w, "%s- degraded: %s\n", indent, shownWord(strings.Join(d, "; ")))

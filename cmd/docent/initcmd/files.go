@@ -53,7 +53,7 @@ func (s *setUp) configText() string {
 			fmt.Fprintf(&b, "key_env = \"MODEL_KEY\" # its value is in %s\n", s.envFile())
 		}
 	} else {
-		b.WriteString("\n# A language model in place of the built-in one; set default_model = \"main\" as well.\n# [models.main]\n# provider = \"openai\"\n" +
+		b.WriteString("\n# A language model instead of the built-in one; set default_model = \"main\" as well.\n# [models.main]\n# provider = \"openai\"\n" +
 			"# base_url = \"https://api.example.com/v1\"\n# model = \"a-model\"\n# key_env = \"MODEL_KEY\"\n")
 	}
 	return b.String()

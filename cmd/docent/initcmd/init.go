@@ -61,11 +61,11 @@ func New(prog cli.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "init", Short: "Set up Docent: write a commented configuration and add the first project", Args: cobra.NoArgs,
 		SuggestFor: []string{"setup", "install", "configure"},
-		Long: "Set Docent up: ask where the documentation is, which address to listen on and which model answers; write a commented\n" +
-			"configuration, check it, read the documentation and print the next command. What a flag says is not asked. Without a\n" +
-			"terminal, --source is needed and everything else has a default. It can be run again: a file that is there and differs\n" +
-			"is shown as a diff and kept, unless --force is given. Keys and tokens are read from files or from the terminal and\n" +
-			"written to a file that only its owner reads.",
+		Long: "Set up Docent: ask where the documentation is, which address to listen on, and which model answers; write a commented\n" +
+			"configuration, check it, read the documentation, and print the next command. Questions that flags answer are skipped.\n" +
+			"Without a terminal, --source is required and everything else has a default. It is safe to run again: an existing file that\n" +
+			"would change is shown as a diff and kept, unless --force is given. Keys and tokens are read from files or from the terminal\n" +
+			"and written to a file that only its owner can read.",
 		Example: "  docent init\n  docent init --source ./docs --model ollama\n" +
 			"  docent init --source https://docs.example.com --model openai --model-url https://api.example.com/v1 \\\n" +
 			"    --model-name small --model-key-file key.txt --unit",
@@ -81,24 +81,24 @@ func New(prog cli.Program) *cobra.Command {
 	flags.StringVar(&s.file, "config", standardFile, "configuration file to write")
 	flags.StringVar(&s.data, "data", standardData, "data directory")
 	flags.StringVar(&s.listen, "listen", config.Default().Listen, "address to listen on, HOST:PORT")
-	flags.StringVar(&s.publicURL, "public-url", "", "address under which clients reach the server")
+	flags.StringVar(&s.publicURL, "public-url", "", "address at which clients reach the server")
 	flags.StringVar((*string)(&s.project.ID), "project", "docs", "the project's NAME")
 	flags.StringVar(&s.project.Domain, "domain", "", "name of the project in assistant URLs (the host of a web site, or NAME)")
 	flags.StringVar(&s.project.Source, "source", "", "where the documentation is: a folder, a git URL, or the address of a web site")
-	flags.StringVar(&s.project.SiteURL, "site-url", "", "where readers find the published pages")
+	flags.StringVar(&s.project.SiteURL, "site-url", "", "address of the published site")
 	flags.StringVar((*string)(&s.project.Host), "host", "", "code host that pull requests go to: github, gitlab or gitea (none: the built-in one)")
-	flags.StringVar(&s.project.HostURL, "host-url", "", "address of a code host that is not the public one")
+	flags.StringVar(&s.project.HostURL, "host-url", "", "address of a self-hosted code host")
 	flags.StringVar(&s.project.Repository, "repository", "", "OWNER/NAME on the code host")
 	flags.StringVar(&s.tokenFile, "token-file", "", "file with the code host's token")
-	flags.StringVar(&s.model, "model", "", "builtin (the default), ollama, or openai for any endpoint that speaks its chat completions")
-	flags.StringVar(&s.modelURL, "model-url", "", "address of the model's endpoint, with /v1 at its end")
-	flags.StringVar(&s.modelName, "model-name", "", "the endpoint's name of the model")
+	flags.StringVar(&s.model, "model", "", "builtin (the default), ollama, or openai for any endpoint that is compatible with its chat completions")
+	flags.StringVar(&s.modelURL, "model-url", "", "address of the model's endpoint, ending in /v1")
+	flags.StringVar(&s.modelName, "model-name", "", "name of the model at the endpoint")
 	flags.StringVar(&s.keyFile, "model-key-file", "", "file with the endpoint's key")
-	flags.StringVar(&s.unit, "unit", "", "also write the units of systemd, into this folder")
+	flags.StringVar(&s.unit, "unit", "", "also write systemd units to this folder")
 	flags.Lookup("unit").NoOptDefVal = systemUnits
 	flags.StringVar(&s.compose, "compose", "", "also write a compose file with this name")
 	flags.Lookup("compose").NoOptDefVal = "compose.yaml"
-	flags.BoolVar(&s.force, "force", false, "write over files that differ")
+	flags.BoolVar(&s.force, "force", false, "overwrite files that differ")
 	return cmd
 }
 

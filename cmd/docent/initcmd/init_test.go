@@ -32,7 +32,7 @@ func TestInitWritesEverySettingAtItsDefault(t *testing.T) {
 	s := &setUp{file: "/etc/docent/docent.toml", data: "/var/lib/docent", listen: "127.0.0.1:8080", model: "builtin"}
 	text := s.configText()
 	commented := regexp.MustCompile(`(?m)^# ([a-z_]+ = )`)
-	head, _, _ := strings.Cut(text, "# A language model in place")
+	head, _, _ := strings.Cut(text, "# A language model instead")
 	head = strings.Replace(head, "# max_running_jobs = twice", "# twice", 1)
 	file := written(t, commented.ReplaceAllString(head, "$1"))
 	c, err := config.Load(file, os.LookupEnv, nil)

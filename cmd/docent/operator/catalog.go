@@ -65,7 +65,7 @@ func (o *Service) checkCatalog(ctx context.Context, _ struct{}) (CatalogReport, 
 	r.Rows, err = o.stores.Catalog.Check(ctx, func(p catalog.Problem) bool {
 		shown := catalogProblem{Table: p.Table, Row: p.Row, Problem: p.Err.Error(), Advice: "restore a backup"}
 		if p.Row != "" {
-			shown.Advice = "the row is refused and the others work: restore a backup; or, where what it holds is right, take it as it stands with `docent catalog accept " +
+			shown.Advice = "this row is refused and the others work: restore a backup; or, if its content is right, accept it with `docent catalog accept " +
 				p.Table + " " + p.Row + "`"
 		}
 		if r.Found++; len(r.Problems) < mostProblems {

@@ -168,7 +168,7 @@ func (l languageModels) before(ctx context.Context, name string, isNew bool) (wa
 func replaceModel(now []api.LanguageModel, was, m api.LanguageModel) ([]api.LanguageModel, error) {
 	at := modelAt(now, m.Name)
 	if at < 0 && was.Revision != "" || at >= 0 && now[at].Revision != was.Revision {
-		return nil, &api.StateError{Kind: api.ErrConflict, Reason: "somebody else has changed this model: look at it again"}
+		return nil, &api.StateError{Kind: api.ErrConflict, Reason: "someone else has changed this model: reload it"}
 	}
 	for i := range now {
 		if m.Embeds && now[i].Embeds && i != at {

@@ -242,13 +242,13 @@ var (
 		[]string{"version", "revision", "goversion"}, nil)
 	descReady = prometheus.NewDesc("docent_start_duration_seconds",
 		"Time from the start of the server until it took requests; 0 before.", nil, nil)
-	descCrashed = prometheus.NewDesc("docent_start_after_crash", "1 where the server before this one crashed.", nil, nil)
+	descCrashed = prometheus.NewDesc("docent_start_after_crash", "1 if the previous server crashed.", nil, nil)
 	descDisk    = prometheus.NewDesc("docent_disk_size_bytes", "Size of the disk of the data directory.", nil, nil)
 	descFree    = prometheus.NewDesc("docent_disk_free_bytes",
 		"Bytes on the disk of the data directory that the server may still use.", nil, nil)
 	descBackup = prometheus.NewDesc("docent_backup_last_success_timestamp_seconds",
-		"When the last backup was begun that was completed; 0 where none was made.", nil, nil)
-	descBackupFailed = prometheus.NewDesc("docent_backup_failed", "1 where the last backup failed.", nil, nil)
+		"When the last completed backup began; 0 if there is none.", nil, nil)
+	descBackupFailed = prometheus.NewDesc("docent_backup_failed", "1 if the last backup failed.", nil, nil)
 	descLeftOut      = prometheus.NewDesc("docent_projects_left_out",
 		"Projects that are not read because the server ended while it read them.", nil, nil)
 	descPanics = prometheus.NewDesc("docent_panics_recovered_total",

@@ -176,7 +176,7 @@ func ownURL(scheme string, addr net.Addr) (url string, everywhere bool) {
 	return scheme + addr.String(), false
 }
 
-// publicURL is the address under which clients reach the server, where nobody has set it.
+// publicURL is the address at which clients reach the server, where nobody has set it.
 func publicURL(c config.Config, addr net.Addr) (url string, everywhere bool) {
 	if len(c.ACMEDomains) > 0 {
 		return c.Scheme() + c.ACMEDomains[0], false
