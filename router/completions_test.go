@@ -188,6 +188,9 @@ func TestErrorsOfCompletionsAreInTheirForm(t *testing.T) {
 		if problem["code"] != c.code || c.param != "" && problem["param"] != c.param || problem["message"] == "" {
 			t.Errorf("%s %s %s: %v", c.method, c.path, c.body, problem)
 		}
+		if message, _ := problem["message"].(string); c.param == "n" && !strings.HasSuffix(message, "n must be 1") {
+			t.Error(message)
+		}
 	}
 	list := h.json(200, "GET", "/v1/models", server, "")["data"].([]any)
 	if one := list[0].(map[string]any); len(list) != 1 || one["id"] != "docs.acme.example" || one["object"] != "model" {

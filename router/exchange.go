@@ -190,6 +190,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	if path := req.URL.EscapedPath(); path != "/" && (bunrouter.CleanPath(path) != path || strings.HasSuffix(path, "/")) {
 		// The router would redirect, and a redirected POST becomes a GET.
+		if to := strings.TrimSuffix(path, "/"); req.Method == http.MethodGet && s.Pages != nil && wantsPage(req) &&
+			bunrouter.CleanPath(to) == to { // somebody has typed it
+			if req.URL.RawQuery != "" {
+				to += "?" + req.URL.RawQuery
+			}
+			http.Redirect(x, req, to, http.StatusMovedPermanently)
+			return
+		}
 		s.fail(x, req, &api.StateError{Kind: api.ErrNotFound,
 			Reason: "there is no such operation: a path has no empty parts and no slash at its end"})
 		return

@@ -2,7 +2,6 @@ package router_test
 
 import (
 	"context"
-	"io"
 	"iter"
 	"net/http"
 	"net/http/httptest"
@@ -33,26 +32,42 @@ func (pages) FailPage(w http.ResponseWriter, _ *http.Request, status int, messag
 	w.Write([]byte("<p>" + message))
 }
 
-// Who mistypes an address of the console in a browser gets a page, and a program gets what programs read.
+// browse asks as a browser does, and follows no redirect.
+func (h *house) browse(t *testing.T, path string) (*http.Response, string) {
+	t.Helper()
+	req := httptest.NewRequest("GET", path, nil)
+	req.Header.Set("Accept", "text/html,*/*;q=0.8")
+	w := httptest.NewRecorder()
+	h.server.ServeHTTP(w, req)
+	return w.Result(), w.Body.String()
+}
+
+// Who mistypes an address in a browser gets a page, and a program gets what programs read.
 func TestAPageThatIsNotThereIsAPage(t *testing.T) {
 	h := build(t, func(d *router.Deps) { d.Pages = pages{} })
-	req, err := http.NewRequest("GET", h.url+"/console/default/docs.example.com/nothing", nil)
-	if err != nil {
-		t.Fatal(err)
+	for _, path := range []string{"/console/default/docs.example.com/nothing", "/nothing", "/v9/nothing", "/llms/docs.acme.example"} {
+		res, text := h.browse(t, path)
+		if res.StatusCode != 404 || res.Header.Get("Content-Type") != "text/html" || !strings.Contains(text, "there is no such page") {
+			t.Errorf("%s: %s %v: %s", path, res.Status, res.Header, text)
+		}
+		h.json(404, "GET", path, "", "", "Accept", "application/json")
 	}
-	req.Header.Set("Accept", "text/html")
-	res, err := h.unchecked().Do(req) // not the one that holds answers to the description of the API
-	if err != nil {
-		t.Fatal(err)
+}
+
+// Who types a slash at the end of an address in a browser sees the page; a program is told.
+func TestASlashAtTheEndLeadsToThePage(t *testing.T) {
+	h := build(t, func(d *router.Deps) { d.Pages = pages{} })
+	for path, to := range map[string]string{"/console/there/": "/console/there", "/console/a%2Fb/?q=1&r=%20": "/console/a%2Fb?q=1&r=%20"} {
+		if res, text := h.browse(t, path); res.StatusCode != 301 || res.Header.Get("Location") != to {
+			t.Errorf("%s: %s %v: %s", path, res.Status, res.Header, text)
+		}
+		h.json(404, "GET", path, "", "", "Accept", "application/json")
 	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != 404 || res.Header.Get("Content-Type") != "text/html" ||
-		!strings.Contains(string(text), "there is no such page") {
-		t.Errorf("%s %v: %s, %v", res.Status, res.Header, text, err)
+	for _, path := range []string{"//evil.example/", "/console//there/", "/console/../x/"} {
+		if res, text := h.browse(t, path); res.StatusCode != 404 {
+			t.Errorf("%s: %s %v: %s", path, res.Status, res.Header, text)
+		}
 	}
-	h.json(404, "GET", "/console/default/docs.example.com/nothing", "", "", "Accept", "application/json")
-	h.json(404, "GET", "/v9/nothing", "", "", "Accept", "text/html")
 }
 
 // What no node can answer is refused in the form that the operation's other errors have.

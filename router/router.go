@@ -255,6 +255,8 @@ func New(deps Deps) (*Server, error) {
 			s.router.Handle(http.MethodHead, r.pattern, s.guarded(r))
 		}
 	}
+	// The router would redirect it to a path that ends in a slash, which is none.
+	s.router.Handle(http.MethodGet, "/llms/:domain", s.noRoute)
 	for _, pattern := range s.crossOrigin() {
 		s.router.Handle(http.MethodOptions, pattern, s.preflight(pattern))
 	}
@@ -472,7 +474,7 @@ func (s *Server) noRoute(w http.ResponseWriter, req bunrouter.Request) error {
 	if len(allow) > 0 {
 		return &methodError{method: req.Method, allow: unique(allow)}
 	}
-	if x, ok := w.(*exchange); ok && s.Pages != nil && strings.HasPrefix(path, "/console/") && wantsPage(req.Request) {
+	if x, ok := w.(*exchange); ok && s.Pages != nil && wantsPage(req.Request) {
 		x.page = true
 		return &api.StateError{Kind: api.ErrNotFound, Reason: "there is no such page"}
 	}

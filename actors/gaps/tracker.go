@@ -1,6 +1,7 @@
 package gaps
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -171,9 +172,10 @@ func (t *Tracker) topics(ctx context.Context, project api.ProjectID, from, to ti
 	if err != nil {
 		return Listing{}, err
 	}
-	out := Listing{Questions: len(marks), More: more}
+	out := Listing{More: more}
 	seen := map[int]bool{}
 	for _, topic := range found {
+		out.Questions += len(topic.Questions)
 		full := Topic{Topic: topic, ID: topic.ID}
 		if topic.Seed >= 0 {
 			seen[topic.Seed] = true
@@ -207,8 +209,9 @@ func (t *Tracker) Asked(ctx context.Context, project api.ProjectID, from, to tim
 		return Listing{}, err
 	}
 	found, err := t.group(ctx, project, resultKey{all: true, from: from, to: to}, marks, nil)
-	out := Listing{Questions: len(marks), More: more}
+	out := Listing{More: more}
 	for _, topic := range found {
+		out.Questions += len(topic.Questions)
 		out.Topics = append(out.Topics, Topic{Topic: topic, ID: topic.ID})
 	}
 	return out, err
@@ -231,6 +234,9 @@ func (t *Tracker) group(ctx context.Context, project api.ProjectID, key resultKe
 	if err != nil {
 		return nil, err
 	}
+	questions = slices.DeleteFunc(slices.Clone(questions), func(q topics.Question) bool {
+		return builtin.Courtesy(cmp.Or(q.Own, q.Text)) != ""
+	})
 	seeds := make([]topics.Seed, len(stored))
 	for i, g := range stored {
 		seeds[i] = g.Terms

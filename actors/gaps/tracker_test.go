@@ -437,6 +437,18 @@ func TestAMergeOnAnotherHostIsHeardOf(t *testing.T) {
 }
 
 // A follow-up is grouped, named and asked again as the question that it stands for.
+func TestCourtesiesAreNoGap(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.docs = "Parcels travel by train."
+	b.ask("ann", "How much is shipping to Sweden?", b.now.Add(-4*time.Hour))
+	b.ask("bob", "hello", b.now.Add(-3*time.Hour))
+	b.ask("cid", "ok, thanks!", b.now.Add(-2*time.Hour), func(q *api.QuestionRow) { q.Before = "Is there a mobile app?" })
+	if list := b.list(t); len(list.Topics) != 1 || len(list.Topics[0].Questions) != 1 || list.Questions != 1 {
+		t.Errorf("listed are %+v", list.Topics)
+	}
+}
+
 func TestAFollowUpIsWhatItStandsFor(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

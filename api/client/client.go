@@ -223,6 +223,9 @@ type Error struct {
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s (%d %s)", e.Message, e.Status, e.Code)
 	for _, d := range e.Details {
+		if e.Message == d.Message || strings.Contains(e.Message, d.Field+" "+d.Message) { // it says so of the first fields
+			continue
+		}
 		text += fmt.Sprintf("\n  %s: %s", d.Field, d.Message)
 	}
 	return text

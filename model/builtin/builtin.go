@@ -35,6 +35,10 @@ func (e Model) Answer(ctx context.Context, req model.Request, emit func(model.De
 		}
 		return nil
 	}
+	if reply := Courtesy(req.Question); reply != "" {
+		result.Answered = true
+		return result, write(nil, reply)
+	}
 	composed := compose(req)
 	result.Answered = composed.verdict == answered && len(composed.quotes) > 0
 	for _, part := range composed.deltas(&req, result.Answered) {

@@ -147,7 +147,7 @@ func TestOurOwnTablesAreQuotedWholeOrCounted(t *testing.T) {
 	j := newJudge(t)
 	for question, want := range map[string][]string{
 		"How do I make a backup?":                                {"docent backup --data", "the journal (", "the catalog (", "repositories"},
-		"Which settings can I change in the configuration file?": {"| `data` |", "| `listen` |", " more]("},
+		"Which settings can I change in the configuration file?": {"| `data`, `--data` |", "| `listen`, `--listen` |", " more]("},
 		// A word or a name is asked about as it stands.
 		"installation":  {"docent"},
 		"poll_interval": {"`poll_interval`"},

@@ -402,7 +402,7 @@ func (r *Registry) find(name string) (provider, error) {
 	p, ok := s.models[s.name(name)]
 	if !ok {
 		return nil, &api.InvalidError{Problems: []api.Problem{{
-			Field: "model", Message: fmt.Sprintf("no model is named %q; there are %s", name, strings.Join(s.names, ", ")),
+			Field: "model", Message: fmt.Sprintf("must be one of %s, not %q", strings.Join(s.names, ", "), name),
 		}}}
 	}
 	return p, nil

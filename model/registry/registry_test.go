@@ -78,7 +78,8 @@ func TestOtherNamesOfModels(t *testing.T) {
 		}
 	}
 	var bad *api.InvalidError
-	if _, err := r.Resolve("haiku"); !errors.As(err, &bad) || bad.Problems[0].Field != "model" {
+	if _, err := r.Resolve("haiku"); !errors.As(err, &bad) || bad.Problems[0].Field != "model" ||
+		bad.Problems[0].Message != `must be one of builtin, opus, small, not "haiku"` {
 		t.Errorf("got %v", err)
 	}
 	if _, err := registry.New(registry.Config{Models: models, Aliases: map[string]string{"large": "huge"}}); err == nil ||

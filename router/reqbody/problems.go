@@ -102,6 +102,14 @@ func (p *Problems) nullable(field string, v value, l length) string {
 	return p.optional(field, v, l)
 }
 
+// numbers is what a whole number may be, in words.
+func numbers(least, most int) string {
+	if least == most {
+		return strconv.Itoa(least)
+	}
+	return fmt.Sprintf("a whole number from %d to %d", least, most)
+}
+
 // whole reads a whole number that may be left out.
 func (p *Problems) whole(field string, v value, least, most, otherwise int) int {
 	switch is(v) {
@@ -109,12 +117,12 @@ func (p *Problems) whole(field string, v value, least, most, otherwise int) int 
 		return otherwise
 	case number:
 	default:
-		p.Add(field, "must be a whole number from %d to %d, not %s", least, most, kind(v))
+		p.Add(field, "must be %s, not %s", numbers(least, most), kind(v))
 		return otherwise
 	}
 	n, err := strconv.ParseFloat(string(v), 64)
 	if err != nil || n != math.Trunc(n) || n < float64(least) || n > float64(most) {
-		p.Add(field, "must be a whole number from %d to %d", least, most)
+		p.Add(field, "must be %s", numbers(least, most))
 		return otherwise
 	}
 	return int(n)
@@ -212,7 +220,7 @@ func (p *Problems) QueryInt(query url.Values, name string, least, most, otherwis
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n < least || n > most {
-		p.Add(name, "must be a whole number from %d to %d", least, most)
+		p.Add(name, "must be %s", numbers(least, most))
 		return otherwise
 	}
 	return n

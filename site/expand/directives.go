@@ -107,16 +107,19 @@ func nothing(*expander, string, []string, map[string]any) (text, bool) { return 
 func (x *expander) directives(file string, content []byte, props map[string]any) text {
 	var edits []edit
 	covered := make([]bool, len(content)) // by what matched before
-	var inCode []bool                     // once it is asked
+	var code []bool                       // once it is asked
+	inCode := func(i int) bool {
+		if code == nil {
+			code = codeOf(content)
+		}
+		return code[i]
+	}
 	for _, d := range directives {
 		if d.kinds != nil && !slices.Contains(d.kinds, x.Kind) {
 			continue
 		}
 		for _, at := range d.re.FindAllSubmatchIndex(content, -1) {
-			if d.prose && inCode == nil {
-				inCode = codeOf(content)
-			}
-			if slices.Contains(covered[at[0]:at[1]], true) || d.prose && inCode[at[0]] {
+			if slices.Contains(covered[at[0]:at[1]], true) || d.prose && inCode(at[0]) {
 				continue
 			}
 			m := make([]string, len(at)/2)
@@ -127,8 +130,12 @@ func (x *expander) directives(file string, content []byte, props map[string]any)
 			}
 			made, ok := d.make(x, file, m, props)
 			if !ok {
-				if x.lose(m[0]); strings.HasPrefix(m[0], "{{") && !strings.HasPrefix(m[0], "{{#") {
-					continue // a template that stays is left out by its kind
+				stays := strings.HasPrefix(m[0], "{{") && !strings.HasPrefix(m[0], "{{#") // and is left out by its kind
+				if !stays || x.Kind == api.SiteJekyll || !inCode(at[0]) {                 // in code, it is what the page shows
+					x.lose(m[0])
+				}
+				if stays {
+					continue
 				}
 				made = nil
 			}

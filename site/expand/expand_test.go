@@ -54,7 +54,11 @@ func TestPagesAreExpandedAsTheirGeneratorsDo(t *testing.T) {
 		"what Liquid leaves as it is in code": {Rules{Kind: api.SiteJekyll}, map[string]string{
 			"a.md": "```\n{% raw %}{{ x }}{% endraw %}\n```\n"}, "a.md", "```\n{{ x }}\n```", 0},
 		"tags of Liquid on a site without it": {Rules{}, map[string]string{
-			"a.md": "```\n{% raw %}{{ x }}{% endraw %}\n```\n"}, "a.md", "```\n{% raw %}{{ x }}{% endraw %}\n```", 1},
+			"a.md": "```\n{% raw %}{{ x }}{% endraw %}\n```\n"}, "a.md", "```\n{% raw %}{{ x }}{% endraw %}\n```", 0},
+		"comments of MDX": {Rules{Kind: api.SiteMintlify}, map[string]string{
+			"a.mdx": "export const v = '1';\n\n{/* the API's own */}\n\nIt is {v}. {/* a */ /* b\n*/} {/* a */ f() /* b */}\n"}, "a.mdx", "It is 1.", 1},
+		"templates that code shows": {Rules{Kind: api.SiteMintlify}, map[string]string{
+			"a.md": "Put `{{x}}` in:\n\n```text\n{{y}}\n```\n\n{{z}}\n"}, "a.md", "Put `{{x}}` in:\n\n```text\n{{y}}\n```\n\n{{z}}", 1},
 		"Markdown that MyST includes": {Rules{Kind: api.SiteSphinx}, map[string]string{
 			"docs/a.md": "```{include} ../b.md\n```\n", "b.md": "## One\n\nSee `x`.\n"}, "docs/a.md", "## One\n\nSee `x`.", 0},
 		"a part of Markdown that MyST includes": {Rules{Kind: api.SiteSphinx}, map[string]string{

@@ -20,6 +20,7 @@ var (
 	defined  = regexp.MustCompile(`(?:const|let|var|function|class)\s+([\w$]+)`)
 	name     = regexp.MustCompile(`^[A-Za-z_$][\w$]*(?:\.[\w$]+)*$`)
 	heading  = regexp.MustCompile(`^h[1-6]$`)
+	comment  = regexp.MustCompile(`(?s)/\*.*?\*/`)
 	language = regexp.MustCompile("\\{:[\\w.-]+\\}`")
 )
 
@@ -189,7 +190,7 @@ func bindings(clause string) map[string]string {
 
 // expression is what an expression of the text shows.
 func (m *module) expression(x *expander, code string, props map[string]any, children string) (text, bool) {
-	code = strings.TrimSpace(code)
+	code = strings.TrimSpace(comment.ReplaceAllString(code, ""))
 	if code == "" {
 		return nil, true
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -41,25 +40,13 @@ func TestDocumentedReceiversVerifyDeliveries(t *testing.T) {
 		}
 		return path
 	}
-	receivers := map[string][]string{}
-	binary := filepath.Join(dir, "receiver")
-	virtual, err := filepath.Abs("documented_receiver/main.go") // is nowhere but in the overlay
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay, _ := json.Marshal(map[string]any{"Replace": map[string]string{virtual: write("main.go", snippet("go"))}})
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", write("overlay.json", string(overlay)), "-o", binary,
-		"./documented_receiver").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	receivers["Go"] = []string{binary}
-	if node, err := exec.LookPath("node"); err == nil {
-		receivers["Node"] = []string{node, write("receiver.mjs", snippet("js"))}
-	} else if need.All {
+	node, err := exec.LookPath("node")
+	if err != nil && need.All {
 		t.Fatal("node is not there, which CI has")
-	} else {
-		t.Log("the receiver in JavaScript is left out: there is no node")
+	} else if err != nil {
+		t.Skip("there is no node")
 	}
+	receivers := map[string][]string{"Node": {node, write("receiver.mjs", snippet("js"))}}
 	for name, command := range receivers {
 		listen := harness.OwnAddress(t)
 		id, secret := harness.AddTestWebhook(t, data, config, p.ID, "http://"+listen+"/docs")

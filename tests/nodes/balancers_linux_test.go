@@ -49,18 +49,16 @@ func nginxBefore(t *testing.T, random bool, servers ...string) string {
 	return "http://" + at
 }
 
-// haproxyBefore runs HAProxy with what docs/deploy/cluster.mdx shows.
+// haproxyBefore runs HAProxy with the file of deploy/proxies.
 func haproxyBefore(t *testing.T, random bool, servers ...string) string {
 	t.Helper()
 	program := need.Peer(t, "HAProxy", "scripts/install-test-needs", "haproxy")
 	at := harness.OwnAddress(t)
-	conf := ""
-	for _, f := range harness.ReadFences(t, "docs/deploy/cluster.mdx") {
-		if strings.Contains(f.Text, "backend docent") {
-			conf = f.Text
-		}
+	text, err := os.ReadFile("../../deploy/proxies/haproxy/haproxy.cfg")
+	if err != nil {
+		t.Fatal(err)
 	}
-	conf = balancing(t, conf, random, "balance leastconn", "balance random", "10.0.0.1%d:8080", servers)
+	conf := balancing(t, string(text), random, "balance leastconn", "balance random", "10.0.0.1%d:8080", servers)
 	conf = replaceOnce(t, conf, "bind :8080", "bind "+at)
 	file := filepath.Join(balancerDir(t), "haproxy.cfg")
 	if err := os.WriteFile(file, []byte("global\n    maxconn 4096\n"+conf), 0o600); err != nil {

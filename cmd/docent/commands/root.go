@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -98,8 +99,8 @@ func wrapArgErrors(cmd *cobra.Command) {
 	}
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return cli.Usagef("%w; see '%s --help'", err, cmd.CommandPath())
+			if err := check(cmd, args); err != nil || slices.ContainsFunc(args, blank) {
+				return argumentError(cmd, args)
 			}
 			return nil
 		}
@@ -116,6 +117,23 @@ func wrapArgErrors(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		wrapArgErrors(sub)
 	}
+}
+
+func blank(word string) bool { return strings.TrimSpace(word) == "" }
+
+// argumentError says which arguments a command takes, by the words that its help has for them.
+func argumentError(cmd *cobra.Command, args []string) error {
+	name, takes, see := cli.CommandName(cmd), strings.Fields(cmd.Use)[1:], "see '"+cmd.CommandPath()+" --help'"
+	for i, word := range takes {
+		if i >= len(args) || blank(args[i]) {
+			return cli.Usagef("%s needs %s; %s", name, word, see)
+		}
+	}
+	if len(takes) == 0 {
+		return cli.Usagef("%s takes no argument, and was given %q; %s", name, args[0], see)
+	}
+	return cli.Usagef("%s takes %s, and was given %d words: put what belongs together in quotes; %s", name, strings.Join(takes, " "),
+		len(args), see)
 }
 
 // Main runs the program with the arguments of the process, and ends the process where it fails. A test binary that calls it

@@ -31,6 +31,33 @@ func TestCommandsNameThingsInOneWay(t *testing.T) {
 	}
 }
 
+// Arguments that are missing, empty, or too many are told by the names that the help has for them.
+func TestWrongArgumentsAreToldByTheirNames(t *testing.T) {
+	for line, want := range map[string]string{
+		"ask":                   "ask needs QUESTION; see 'docent ask --help'",
+		"ask |":                 "ask needs QUESTION; see",
+		"ask How| do| I":        "ask takes QUESTION, and was given 3 words: put what belongs together in quotes; see",
+		"job create| ":          "job create needs PROMPT; see",
+		"job message|job_1":     "job message needs PROMPT; see",
+		"source list|a|b":       "source list takes PROJECT, and was given 2 words: put what belongs together in quotes; see",
+		"serve|now":             `serve takes no argument, and was given "now"; see`,
+		"key revoke":            "key revoke needs ID; see",
+		"project check|a|b":     "project check takes NAME, and was given 2 words: put what belongs together in quotes; see",
+		"automation remove|a|b": "automation remove takes NAME|ID, and was given 2 words: put what belongs together in quotes; see",
+	} {
+		name, args, _ := strings.Cut(line, "|")
+		root := New(cli.Program{})
+		words := strings.Fields(name)
+		if strings.Contains(line, "|") {
+			words = append(words, strings.Split(args, "|")...)
+		}
+		root.SetArgs(words)
+		if err := root.ExecuteContext(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) || cli.ExitStatus(err) != cli.ExitUsage {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
 // TestNoFlagTakesASecretButTheNamedOnes looks at the flags of all commands: what is on a command line is in the lists of
 // processes and in the history of shells.
 func TestNoFlagTakesASecretButTheNamedOnes(t *testing.T) {

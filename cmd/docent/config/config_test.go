@@ -133,12 +133,12 @@ func TestModelFromTheEnvironmentBecomesTheDefault(t *testing.T) {
 // settingsTable is the table of docs/deploy/configuration.mdx.
 func settingsTable() string {
 	var b strings.Builder
-	b.WriteString("| Setting | Flag | Default | What it is |\n| --- | --- | --- | --- |\n")
+	b.WriteString("| Setting, flag | Default | What it is |\n| --- | --- | --- |\n")
 	c := Default()
 	for _, s := range c.Settings() {
 		name, standard, flag := s.Name, s.Default, ""
 		if s.Flag != "" {
-			flag = "`--" + s.Flag + "`"
+			flag = ", `--" + s.Flag + "`"
 		}
 		switch {
 		case name == "max_running_jobs":
@@ -146,7 +146,7 @@ func settingsTable() string {
 		case standard != "":
 			standard = "`" + standard + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, flag, standard, s.Usage)
+		fmt.Fprintf(&b, "| `%s`%s | %s | %s |\n", name, flag, standard, s.Usage)
 	}
 	return b.String()
 }

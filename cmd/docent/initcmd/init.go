@@ -110,6 +110,9 @@ func (s *setUp) run(ctx context.Context) error {
 	if err := s.ask(ctx); err != nil {
 		return err
 	}
+	if wrong, err := s.wrong(); err != nil || len(wrong) > 0 {
+		return errors.Join(append(wrong, err)...)
+	}
 	if err := s.complete(); err != nil {
 		return err
 	}
@@ -125,7 +128,7 @@ func (s *setUp) run(ctx context.Context) error {
 	if len(report.Problems) == 0 {
 		fmt.Fprintf(s.cmd.OutOrStdout(), "%s: nothing is wrong\n", s.file)
 	}
-	for _, p := range report.Problems {
+	for _, p := range report.Problems { // warnings, or somebody else writes the file too
 		fmt.Fprintln(s.cmd.OutOrStdout(), p.Error())
 	}
 	if !report.OK {
@@ -147,13 +150,79 @@ func (s *setUp) question(flag, text string, value *string) error {
 	if *value != "" {
 		shown = " [" + *value + "]"
 	}
-	fmt.Fprintf(s.cmd.OutOrStdout(), "%s%s: ", text, shown)
-	line, err := s.in.ReadString('\n')
-	if err != nil {
-		return fmt.Errorf("read the answer: %w", err)
+	for {
+		fmt.Fprintf(s.cmd.OutOrStdout(), "%s%s: ", text, shown)
+		line, err := s.in.ReadString('\n')
+		if err != nil {
+			return fmt.Errorf("read the answer: %w", err)
+		}
+		before := *value
+		*value = cmp.Or(strings.TrimSpace(line), *value)
+		wrong, err := s.wrong()
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(wrong, func(err error) bool { return err.(*flagError).flag == flag })
+		if i < 0 {
+			return nil
+		}
+		s.say("%v", wrong[i])
+		*value = before
 	}
-	*value = cmp.Or(strings.TrimSpace(line), *value)
-	return nil
+}
+
+// A flagError says what is wrong with what a flag gave, or an answer in its place.
+type flagError struct{ flag, text string }
+
+func (e *flagError) Error() string { return "--" + e.flag + ": " + e.text }
+
+// flagOf are the flags that settings and fields of a project come from.
+var flagOf = map[string]string{"data": "data", "listen": "listen", "public_url": "public-url", "models.main.base_url": "model-url",
+	"id": "project", "domain": "domain", "siteUrl": "site-url", "host": "host", "hostUrl": "host-url", "repository": "repository",
+	"tokenEnv": "token-file"}
+
+// wrong is what is wrong with what was said so far, each a flagError; nothing is written before that is mended.
+func (s *setUp) wrong() (list []error, err error) {
+	c := *s
+	if err := c.complete(); err != nil {
+		if problem, ok := errors.AsType[*flagError](err); ok {
+			return []error{problem}, nil
+		}
+		return nil, err
+	}
+	c.model = cmp.Or(c.model, "builtin")
+	folder, err := os.MkdirTemp("", "docent-init-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	file := filepath.Join(folder, "docent.toml")
+	if err := os.WriteFile(file, []byte(c.configText()), 0o600); err != nil {
+		return nil, err
+	}
+	environ := os.Environ()
+	for name, value := range c.secrets() {
+		environ = append(environ, name+"="+value)
+	}
+	for _, p := range config.Check(file, environ, nil).Problems {
+		if flag := flagOf[p.Setting]; p.Severity == config.SeverityProblem && flag != "" {
+			list = append(list, &flagError{flag, p.Message})
+		}
+	}
+	p := c.project
+	p.Host = cmp.Or(p.Host, api.HostBuiltin)
+	var invalid *api.InvalidError
+	if err := sources.CheckSettings(p.WithDefaults()); errors.As(err, &invalid) {
+		for _, p := range invalid.Problems {
+			if p.Field == "tokenEnv" {
+				p.Message = "is required for --host " + string(c.project.Host) + ", whose pull requests take a token"
+			}
+			if flag := flagOf[p.Field]; flag != "" {
+				list = append(list, &flagError{flag, p.Message})
+			}
+		}
+	}
+	return list, nil
 }
 
 // ask asks for what no flag says.
@@ -209,6 +278,9 @@ func (s *setUp) askModel(ctx context.Context) error {
 	if err := s.question("model-name", "The endpoint's name of the model", &s.modelName); err != nil {
 		return err
 	}
+	if s.model == "ollama" && s.modelName == "" {
+		return cli.Usagef("Ollama has no model at %s: load one with `ollama pull`, or name it with --model-name", s.modelURL)
+	}
 	if s.modelURL == "" || s.modelName == "" {
 		return cli.Usagef("init needs --model-url and --model-name for --model %s; see 'docent init --help'", s.model)
 	}
@@ -249,19 +321,19 @@ func (s *setUp) complete() error {
 	} else if config.WebURL(s.project.Source) && !isGit(s.project.Source) {
 		s.project.Kind = api.SourceWeb
 	} else if s.project.Source != "" && !strings.Contains(s.project.Source, ":") {
-		return fmt.Errorf("--source %s: there is no such folder; a git repository elsewhere and a web site begin with https://", s.project.Source)
+		return &flagError{"source", "there is no folder " + s.project.Source + "; a git repository elsewhere and a web site begin with https://"}
 	}
 	var err error
 	for _, secret := range []struct {
-		file string
-		into *string
-	}{{s.keyFile, &s.key}, {s.tokenFile, &s.token}} {
+		flag, file string
+		into       *string
+	}{{"model-key-file", s.keyFile, &s.key}, {"token-file", s.tokenFile, &s.token}} {
 		if secret.file == "" {
 			continue
 		}
 		var text []byte
 		if text, err = os.ReadFile(secret.file); err != nil {
-			return err
+			return &flagError{secret.flag, err.Error()}
 		}
 		*secret.into = strings.TrimSpace(string(text))
 	}

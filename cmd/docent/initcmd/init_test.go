@@ -1,13 +1,18 @@
 package initcmd
 
 import (
+	"bufio"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"docent/api"
+	"docent/cmd/docent/cli"
 	"docent/cmd/docent/config"
 )
 
@@ -69,7 +74,7 @@ func TestInitTellsAWebSiteFromARepository(t *testing.T) {
 			t.Errorf("%s: %v, %q, %q", source, err, s.project.Kind, domain)
 		}
 	}
-	if err := (&setUp{project: api.Project{Source: "no-such-folder"}}).complete(); err == nil || !strings.Contains(err.Error(), "no such folder") {
+	if err := (&setUp{project: api.Project{Source: "no-such-folder"}}).complete(); err == nil || !strings.Contains(err.Error(), "there is no folder") {
 		t.Error(err)
 	}
 }
@@ -83,5 +88,54 @@ func TestInitWritesADropInBesideAPackage(t *testing.T) {
 		!strings.Contains(files[0].text, "ReadWritePaths=/srv/docent\nReadWritePaths=/srv/docs\n") ||
 		!strings.Contains(files[1].text, "ListenStream=\nListenStream=:80\n") {
 		t.Errorf("%+v", files)
+	}
+}
+
+// What is wrong with a flag is told by its name before anything is written: the next try does not meet a file of the first.
+func TestNothingIsWrittenOfWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for wrong, want := range map[string]string{
+		"--listen=x":                     `--listen: "x" is not HOST:PORT`,
+		"--public-url=nope":              `--public-url: "nope" is not`,
+		"--site-url=nope":                "--site-url: must be",
+		"--domain=a b":                   "--domain: must be",
+		"--project=a b":                  "--project: must consist",
+		"--host=foo":                     "--host: must be one of",
+		"--host=github":                  "--repository: is required",
+		"--source=/no/such":              "--source: there is no folder",
+		"--token-file=/no/such":          "--token-file: open",
+		"--model-url=nope":               `--model-url: "nope" is not`,
+		"--listen=x|--domain=a b":        "--domain: must be",
+		"--host=github|--repository=a/b": "--token-file: is required for --host github",
+	} {
+		dir := t.TempDir()
+		cmd := New(cli.Program{})
+		cmd.SetArgs(append([]string{"--source", dir, "--config", filepath.Join(dir, "docent.toml"), "--data", filepath.Join(dir, "data"),
+			"--model", "openai", "--model-name", "small", "--model-url", "http://127.0.0.1:1/v1"}, strings.Split(wrong, "|")...))
+		cmd.SetIn(strings.NewReader(""))
+		cmd.SetOut(io.Discard)
+		cmd.SetErr(io.Discard)
+		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", wrong, err)
+		}
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("%s: %v was written", wrong, left)
+		}
+	}
+}
+
+// At a terminal a wrong answer is asked for again, with what is wrong about it.
+func TestAWrongAnswerIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	s := &setUp{asks: true, listen: "127.0.0.1:8080", in: bufio.NewReader(strings.NewReader("/no/such\n" + t.TempDir() + "\nx\n:9000\n"))}
+	s.cmd = &cobra.Command{}
+	s.cmd.SetOut(&out)
+	if err := s.question("source", "Where", &s.project.Source); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.question("listen", "Listen", &s.listen); err != nil || s.listen != ":9000" || strings.Count(out.String(), "Listen") != 2 ||
+		!strings.Contains(out.String(), "--source: there is no folder /no/such") {
+		t.Errorf("%v, %q\n%s", err, s.listen, out.String())
 	}
 }
