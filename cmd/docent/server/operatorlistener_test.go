@@ -66,7 +66,7 @@ func TestTheOperatorsListenerOverALife(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.close()
-	if !strings.Contains(log.String(), "asks for no key") {
+	if !strings.Contains(log.String(), "requires no key") {
 		t.Errorf("nobody is warned of 0.0.0.0: %s", &log)
 	}
 	path := filepath.Join(t.TempDir(), "operator.sock")
