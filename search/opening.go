@@ -87,7 +87,7 @@ func (s *snapshot) opener(kind analysis.Opening, p uint32) opener {
 	o := opener{page: p, section: s.firstOf[p], fit: fit}
 	for n := s.firstOf[p]; n < s.firstOf[p+1] && (fit >= leastOpening || s.front(r)); n++ {
 		if sec := s.sections[n]; sec.Heading != "" && sec.Level < 4 {
-			if f := ofHeading * kind.Fit(sec.Heading); f > o.fit {
+			if f := ofHeading * r.FitOf(kind, sec.Heading); f > o.fit {
 				o.section, o.fit = n, f
 			}
 		}
@@ -107,6 +107,9 @@ func (s *snapshot) opener(kind analysis.Opening, p uint32) opener {
 			front *= 1.8
 		}
 		o.fit += front
+	}
+	if kind == analysis.Install && r.AtRoot() { // which says it, if no page is about it
+		o.fit = max(o.fit, atFront)
 	}
 	o.fit -= perLevel * float64(strings.Count(strings.Trim(r.Shown, "/"), "/"))
 	return o

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -63,5 +64,32 @@ func TestFirstQuestionsFindTheirPages(t *testing.T) {
 		right, n, wrong, missed, denied, absent, none)
 	if right < 51 || wrong > 0 || absent > 3 {
 		t.Error("that is fewer than before")
+	}
+}
+
+// How a product is installed is what its own pages say, with what is typed: not how something beside it is, nor what else can be
+// downloaded.
+func TestAnInstallationHasItsCommand(t *testing.T) {
+	t.Parallel()
+	tree := corpora.Tree{"mkdocs.yml": []byte("site_name: Kettle\nnav:\n  - about.md\n  - start.md\n  - spout.md\n")}
+	for path, text := range map[string]string{
+		"about.md": "# What is Kettle?\n\nKettle is a viewer of logs.\n",
+		"start.md": "# Getting started\n\nKettle runs in several ways.\n\n## Standalone\n\nThis is the easiest one:\n\n" +
+			"```sh\ndocker run kettle/kettle\n```\n\n## Cluster\n\nAsk us.\n",
+		"spout.md":               "# Introducing Spout\n\nSpout shows processes.\n\n## Installation\n\n```sh\nbrew install spout\n```\n",
+		"more/download-bills.md": "# Bills\n\nYou can download the bills from your account.\n",
+	} {
+		tree["docs/"+path] = []byte(text)
+	}
+	for n := range 12 {
+		tree[fmt.Sprintf("docs/more/%d.md", n)] = fmt.Appendf(nil, "# Page %d\n\nText.\n", n)
+	}
+	ask := asker(t, "kettle", tree)
+	for _, question := range []string{"How do I install it?", "How do I get started?"} {
+		a := ask(question)
+		if len(a.sources) == 0 || !strings.Contains(strings.Join(a.sources, " "), "start.md") || !strings.Contains(a.text, "**Standalone**") ||
+			!strings.Contains(a.text, "docker run kettle/kettle") || strings.Contains(a.text, "spout") || strings.Contains(a.text, "bills") {
+			t.Errorf("%s\n%v\n%s", question, a.sources, a.text)
+		}
 	}
 }

@@ -144,7 +144,7 @@ func written(q *query, quotes []quote, sections []*section, quoted *[]uint64, mo
 	for n := range said {
 		if s := &said[n]; s.chosen != nil {
 			s.chosen.complete()
-			s.text, s.chosen = strings.TrimSpace(s.lead+"\n\n"+s.chosen.write()), nil
+			s.text, s.chosen = strings.TrimSpace(s.lead+"\n\n"+s.chosen.write()+"\n\n"+s.tail), nil
 		}
 	}
 	for n := range quotes {

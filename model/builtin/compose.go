@@ -23,6 +23,7 @@ type quote struct {
 	passage int
 	text    string
 	lead    string     // the line that answers by itself, before what is chosen
+	tail    string     // what is typed first, after what is chosen
 	both    bool       // it is a table of both things that are compared
 	chosen  *selection // that the text is still to be made of; nil if it is made
 }

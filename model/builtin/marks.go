@@ -47,12 +47,14 @@ func numbers(req *model.Request, plan []quote) []int {
 	return out
 }
 
-// titles are what stands above each passage if there are several, or something before them: the section's name, with
-// its page's where that is another one than before.
+// titles are what stands above each passage: the section's name, with its page's where that is another one than before. One
+// passage with nothing before it goes without if it begins with the line that answers, or says its section's name itself.
 func titles(req *model.Request, plan []quote, always bool) []string {
 	out := make([]string, len(plan))
-	if len(plan) < 2 && !always {
-		return out
+	if len(plan) == 1 && !always {
+		if p := &req.Passages[plan[0].passage]; plan[0].lead != "" || p.Heading == "" || says(plan[0].text, p.Heading) {
+			return out
+		}
 	}
 	for n, part := range plan {
 		p := &req.Passages[part.passage]
@@ -62,6 +64,12 @@ func titles(req *model.Request, plan []quote, always bool) []string {
 		}
 	}
 	return out
+}
+
+// says reports whether a text has all the words of a heading.
+func says(text, heading string) bool {
+	said := hashesOf(text)
+	return !slices.ContainsFunc(terms(heading), func(t term) bool { return !slices.Contains(said, t.hash) })
 }
 
 // maxUnfound is how many names an answer says that it has not found.

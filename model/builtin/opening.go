@@ -31,7 +31,7 @@ var opens = map[analysis.Opening]*regexp.Regexp{
 		"pnpm add|download (?:it|and|page|the|an?|our|from)|unpack|curl -|helm)\\b|(?i)^\\W*downloads?\\b"),
 	analysis.Price: regexp.MustCompile(`(?i)[$€£]\s?\d|\d\s?(?:[$€£]|(?:USD|EUR|GBP|dollars?|euros?|cents?)\b)|\b(?:is|are|for) free\b|\bfree ` +
 		`(?:plan|tier|of charge|for)\b|\bcosts?\b.{0,20}\d|\bpricing\b`),
-	analysis.Contact: regexp.MustCompile(`(?i)[\w.+-]+@[\w-]+\.\w|\bmail(?:to)?\b|\b(?:slack|discord|forum|mailing list|discussions|chat|github|gitter|matrix|bluesky|mastodon|twitter|reddit|stack ?overflow|phone)\b|\bcontact us\b|` +
+	analysis.Contact: regexp.MustCompile(`(?i)[\w.+-]+@[\w-]+\.\w|\bmail(?:to)?\b|\b(?:slack|discord|forum|mailing list|discussions|chat|github (?:issues|discussions)|gitter|matrix|bluesky|mastodon|twitter|reddit|stack ?overflow|phone)\b|\bcontact us\b|` +
 		`\bcall us\b|\bissue tracker\b|\bopen an issue\b`),
 	analysis.License: regexp.MustCompile(`\b(?i:licen[cs]ed?)\b|\b(?:MIT|BSD|A?GPL|LGPL|MPL|Apache)\b`),
 	analysis.Example: regexp.MustCompile("(?i)```|\\bexamples?\\b|(?m)^ {4}\\S"),
@@ -79,7 +79,7 @@ func answersOpening(req *model.Request, q *query, sections []*section, kind anal
 		for i := range req.Passages {
 			p := &req.Passages[i]
 			fit := said(kind, p)
-			if fit < least || !p.Opens && kind != analysis.Install || len(quotes) == most ||
+			if fit < least || !p.Opens || len(quotes) == most ||
 				slices.ContainsFunc(quotes, func(q quote) bool { return req.Passages[q.passage].Path == p.Path }) {
 				continue
 			}
@@ -96,10 +96,73 @@ func answersOpening(req *model.Request, q *query, sections []*section, kind anal
 			}
 		}
 	}
-	if len(quotes) == 0 && kind == analysis.License {
-		return licensing(req, q, sections, &quoted)
+	switch kind {
+	case analysis.License:
+		if len(quotes) == 0 {
+			return licensing(req, q, sections, &quoted)
+		}
+	case analysis.Start:
+		addCommand(req, quotes)
+	case analysis.Install: // another page is a card
+		addCommand(req, quotes[:min(1, len(quotes))])
 	}
 	return quotes
+}
+
+// addCommand adds what is typed first to an answer that only says how to begin: the first command or steps of the rest of a section
+// that is quoted, or of one below or after it.
+func addCommand(req *model.Request, quotes []quote) {
+	if req.Around == nil || slices.ContainsFunc(quotes, func(q quote) bool { return q.chosen.typed() }) {
+		return
+	}
+	for n := range quotes {
+		c := quotes[n].chosen
+		if c.takeCommand() {
+			return
+		}
+		p := &req.Passages[quotes[n].passage]
+		around := req.Around(p.Path, p.Anchor)
+		around = around[1+slices.IndexFunc(around, func(a model.Passage) bool { return a.Anchor == p.Anchor }):]
+		below := make([]*section, len(around))
+		for i := range below {
+			below[i] = &section{passage: parsed.of(&around[i])}
+		}
+		q := newQuery(req.Question, below)
+		q.howTo, q.asks, q.readers = true, c.q.asks, c.q.readers
+		for _, s := range below {
+			more := newSelection(q, s, moreWords, c.quoted)
+			if asides.MatchString(s.of.Heading) || !more.takeCommand() {
+				continue
+			}
+			more.complete()
+			quotes[n].tail = more.write()
+			if !slices.ContainsFunc(c.units, func(u unit) bool { return u.kind == heading && u.text == s.of.Heading }) {
+				quotes[n].tail = "**" + s.of.Heading + "**\n\n" + quotes[n].tail
+			}
+			return
+		}
+	}
+}
+
+// takeCommand takes the first that is typed to install something, or the steps of that; false if there is none.
+func (c *selection) takeCommand() bool {
+	at := slices.IndexFunc(c.units, func(u unit) bool {
+		return (u.kind == code || u.steps()) && opens[analysis.Install].MatchString(u.text)
+	})
+	if at >= 0 {
+		c.takeWhole(at)
+	}
+	return c.typed()
+}
+
+// typed reports whether something that is typed is taken, or steps are.
+func (c *selection) typed() bool {
+	for i, taken := range c.taken {
+		if u := &c.units[i]; taken && (u.kind == code || u.steps()) {
+			return true
+		}
+	}
+	return false
 }
 
 // defining quotes the section that says what the product is: it says it better than the first page.

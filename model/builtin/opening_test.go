@@ -46,3 +46,16 @@ func TestAPlaceThatSaysNothingIsNoContact(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// One passage says which section it is from, unless it begins with the line that answers or has the section's name itself.
+func TestOnePassageSaysItsSection(t *testing.T) {
+	option := model.Passage{Path: "options.md", Title: "Options", Heading: "DB_ENGINE", Anchor: "db", Score: 0.6, Text: "Values: `postgres` or `sqlite` | Default = `sqlite`"}
+	text, _, _, _ := answerOf(t, model.Request{Question: "How do I use postgres instead of sqlite?", Project: "Kettle", Passages: []model.Passage{option}})
+	if !strings.HasPrefix(text, "**Options: DB_ENGINE**\n\nValues") {
+		t.Errorf("%s", text)
+	}
+	option.Heading = "Sqlite, postgres"
+	if text, _, _, _ = answerOf(t, model.Request{Question: "How do I use postgres instead of sqlite?", Project: "Kettle", Passages: []model.Passage{option}}); strings.HasPrefix(text, "**Options") {
+		t.Errorf("%s", text)
+	}
+}

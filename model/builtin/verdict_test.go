@@ -137,7 +137,7 @@ func (j *judge) request(t *testing.T, corpus, question string) (model.Request, b
 	if j.missing[corpus] {
 		return model.Request{}, false
 	}
-	q := search.Query{Text: question, Limit: 5, Sections: 4}
+	q := search.Query{Text: question, Limit: 5, Sections: 4, Opening: OpeningOf(question, nil, corpus)}
 	states, asked := StatesDefault(question)
 	if asked { // as a thread does
 		q.Sections = 24
@@ -149,7 +149,7 @@ func (j *judge) request(t *testing.T, corpus, question string) (model.Request, b
 	req, of := model.Request{Question: question, Project: corpus}, map[string]int{}
 	for _, h := range hits {
 		p := model.Passage{Path: h.Path, Anchor: h.Anchor, URL: h.URL, Title: h.Title, Heading: h.Heading,
-			Trail: h.Trail, Text: h.Content, Score: h.Score}
+			Trail: h.Trail, Text: h.Content, Score: h.Score, Opens: h.Opens}
 		if of[h.Path]++; of[h.Path] <= 4 || states(&p) {
 			req.Passages = append(req.Passages, p)
 		}

@@ -236,7 +236,7 @@ func (o Opening) Fit(title string) float64 {
 	best := 0.0
 	for phrase, fit := range titled[o] {
 		if fit > best && strings.Contains(text, " "+phrase+" ") &&
-			(!strings.HasPrefix(phrase, "download") || strings.Count(text, " ") <= 3) { // "Download your invoices"
+			(!strings.HasPrefix(phrase, "download") || strings.Count(text, " ") == 2) { // "Download invoices"
 			share := float64(strings.Count(phrase, " ")+1) / float64(max(1, strings.Count(text, " ")-1))
 			best = max(best, fit*math.Sqrt(share))
 		}

@@ -24,6 +24,9 @@ func TestOpenings(t *testing.T) {
 			t.Errorf("%q is %q, not %q", question, got, want)
 		}
 	}
+	if Install.Fit("Download invoices") > 0 || Install.Fit("Download") == 0 {
+		t.Error("what is downloaded is no installation")
+	}
 	for question, want := range map[string]Opening{"What is Kettle Maker?": About, "what is kettle": About, "What is Maker?": About, "What is a maker?": NoOpening, "How do I start a maker?": NoOpening} {
 		if got := OpeningOf(question, "Kettle Maker"); got != want {
 			t.Errorf("of Kettle Maker, %q is %q, not %q", question, got, want)

@@ -26,6 +26,14 @@ func (r *Record) Fit(kind analysis.Opening) float64 {
 	return fit
 }
 
+// FitOf says how well a heading of the page does: "Installation" of a page about something else is how to install that.
+func (r *Record) FitOf(kind analysis.Opening, heading string) float64 {
+	if r.AtRoot() || kind.Fit(r.Title) > 0 {
+		return kind.Fit(heading)
+	}
+	return kind.Fit(r.Title + " " + heading)
+}
+
 // AtRoot reports whether a page is the one that a site begins with.
 func (r *Record) AtRoot() bool {
 	if r.Shown == "" {

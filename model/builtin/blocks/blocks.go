@@ -492,7 +492,7 @@ func (r *reader) paragraph(span markup.Span) {
 		r.flush()
 	}
 	switch s := r.src[span.Start:span.End]; {
-	case strings.HasPrefix(s, "[!"): // > [!NOTE]
+	case strings.HasPrefix(s, "[!") && !strings.HasPrefix(s, "[!["): // > [!NOTE], no image that is a link
 		if n := strings.IndexAny(s, "]\n"); n >= 0 && s[n] == ']' {
 			span.Start += n + 1
 		}
