@@ -82,6 +82,7 @@ func (a *Agent) asked(ctx context.Context, b *builtin, prompt string, names *pag
 	if name := unknownPage(q, b.Site); name != "" {
 		return unsettled(op, fmt.Sprintf("there is no page %s", say.Quote(name)), nil, b.Site), true, nil
 	}
+	op.Translated = b.translated
 	b.ops = []edit.Operation{op}
 	b.todos = []api.Todo{{ID: "1", Content: say.OneLine(op.Todo(), 200), Status: "pending", Priority: "medium"}}
 	b.tell("Read the request in its own words")

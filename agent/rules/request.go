@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"docent/agent/edit"
 	"docent/agent/workspace"
@@ -55,11 +56,10 @@ var (
 	linkMarkup  = regexp.MustCompile(`!?\[([^\]\n]*)\]\(([^)\s]*)\)`)
 	checkbox    = regexp.MustCompile(`(?m)^[ \t]*[-*] \[[ xX]\].*$`)
 	trailer     = regexp.MustCompile(`(?mi)^(?:signed-off-by|co-authored-by|reviewed-by|change-type|(?:-{3,}|_{3,}))\b?.*$`)
-	commitScope = regexp.MustCompile(`(?m)^(?:feat|fix|docs?|chore|refactor|style|content|i18n|bug)(?:\([^)\n]*\))?!?:[ \t]`)
+	commitScope = regexp.MustCompile(`(?m)^(?:feat|fix|docs?|chore|refactor|style|content|i18n|bug)(?:\(([^)\n]*)\))?!?:[ \t]`)
 	templated   = regexp.MustCompile(`(?mi)^(?:name|about|labels|assignees|title): .*$`)
 	plainURL    = regexp.MustCompile("https?://[^\\s)>\\]\"'`<]+")
 	quotation   = regexp.MustCompile(`(?m)^[ \t]*>[ \t]?([^\n“”]+)$`)
-	wrapped     = regexp.MustCompile(`(?i)\b(instead|rather|in place)\n[ \t]*(of|than)\b`)
 	lineNumber  = regexp.MustCompile(`(?i)(?:\blines? |\.(?:mdx?|rst|adoc|markdown):)(\d{1,6}\b(?:(?:,| and| &|, and) (?:line )?\d{1,6}\b)*)(?:[^-–\w]|$)`)
 	digits      = regexp.MustCompile(`\d+`)
 	issueNumber = regexp.MustCompile(`^#\d+$`)
@@ -80,11 +80,11 @@ func blank(re *regexp.Regexp, s string) string {
 // Read looks for changes and pages in a text. It decides nothing.
 func Read(text string) Request {
 	text = strings.ReplaceAll(text[:min(len(text), maxRequest)], "\r\n", "\n")
+	scope := commitScope.FindStringSubmatch(text)
 	for _, re := range []*regexp.Regexp{htmlComment, struck, checkbox, trailer, templated, commitScope} {
 		text = blank(re, text)
 	}
-	text = quotation.ReplaceAllString(text, "“$1”")
-	text = wrapped.ReplaceAllString(text, "$1 $2")
+	text = unwrapped(quotation.ReplaceAllString(text, "“$1”"))
 	q := &reader{parser: &parser{}, used: map[int]bool{}}
 	text = q.unlinked(text)
 	q.src, q.toks = text, lex(text)
@@ -94,10 +94,13 @@ func Read(text string) Request {
 	q.sections()
 	q.labels()
 	q.twoAlike()
+	q.judged()
 	q.mentions()
 	q.rest()
 	single := slices.ContainsFunc(q.toks, func(t token) bool { return t.kind == word && singled[t.low] })
 	for i, r := range q.req.Readings { // a typo that is another word altogether happened in one place
+		q.req.Readings[i].Slip = (q.slipped || slices.ContainsFunc(q.toks, func(t token) bool { return faults[t.low] })) &&
+			slices.ContainsFunc(r.Pairs, func(p edit.Pair) bool { return slip(p.Old, p.New, 3, 1) })
 		q.req.Readings[i].One = single || q.slipped && !slices.ContainsFunc(r.Pairs, func(p edit.Pair) bool { return slip(p.Old, p.New, 3, 1) })
 	}
 	for _, m := range lineNumber.FindAllStringSubmatch(text, 20) {
@@ -108,6 +111,9 @@ func Read(text string) Request {
 		}
 	}
 	q.req.Rest = q.passing()
+	if scope != nil {
+		q.req.Rest += scope[1]
+	}
 	return q.req
 }
 
@@ -313,12 +319,20 @@ func (q *reader) run(from, to int) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
+// arrow reports whether a word is an arrow: drawn with strokes, or a character that is one.
 func arrow(s string) bool {
 	switch s {
-	case "->", "→", "=>", "-->", "--->", "==>", "⇒", "–>", "—>", "-to->", "➡", "➡️", "➔", "➙", "➜", "➝", "➞", "⟶", "⇨", ">>":
+	case "->", "=>", "-->", "--->", "==>", "–>", "—>", "-to->", ">>", "»":
 		return true
 	}
-	return false
+	r, n := utf8.DecodeRuneInString(s)
+	return n > 1 && unicode.Is(arrows, r) && strings.TrimPrefix(s[n:], "\ufe0f") == ""
+}
+
+// arrows are the blocks of Unicode that are arrows, and those of the dingbats.
+var arrows = &unicode.RangeTable{
+	R16: []unicode.Range16{{0x2190, 0x21ff, 1}, {0x2794, 0x27be, 1}, {0x27f0, 0x27ff, 1}, {0x2900, 0x297f, 1}, {0x2b00, 0x2b11, 1}},
+	R32: []unicode.Range32{{0x1f800, 0x1f8ff, 1}},
 }
 
 // codeWord reports whether a word without quotes can only be meant as it is written.
@@ -381,6 +395,7 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 	}
 	old, now = q.unpointed(old, now)
 	cut := !now.literal && now.to < len(q.toks) && q.toks[now.to].kind == word && !q.bracketed(now.to)
+	listed := !now.literal && now.to+1 < len(q.toks) && q.toks[now.to].is(",") && q.toks[now.to+1].kind == word && codeWord(q.toks[now.to+1].text)
 	for _, o := range old.texts {
 		for _, n := range now.texts {
 			if first, _, more := strings.Cut(o, " "); more && article(strings.ToLower(first)) && now.article != "" {
@@ -388,6 +403,9 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 			}
 			o, n = shortened(o, n)
 			if cut && how == edit.Arrow && !old.literal && !sure(o, n) { // "a b -> a on b": the rest may belong to it
+				continue
+			}
+			if listed && !alike(o, n) { // "the color to 21, 23, 26"
 				continue
 			}
 			if o != old.texts[0] && runStops[strings.ToLower(o)] { // "ought to -> should" says nothing of "to"
@@ -418,7 +436,11 @@ func meant(old, now string, oldQuoted, nowQuoted bool, how edit.Cue) bool {
 		return false
 	case oldQuoted && nowQuoted:
 		return !fragment(old, now)
-	case !inStep(old, now):
+	case !oldQuoted && how != edit.Arrow && operandNouns[strings.ToLower(old)]: // it says what the other text is
+		return false
+	case !oldQuoted && pageFile(old) && !pageFile(now):
+		return false
+	case !inStep(old, now), numeric(old) != numeric(now) && !alike(old, now):
 		return false
 	case alike(old, now), len(old) > 3 && strings.Contains(now, old):
 		return true
@@ -433,6 +455,9 @@ func inStep(old, now string) bool {
 	a, b := strings.Fields(old), strings.Fields(now)
 	return len(a) == len(b) || strings.EqualFold(a[0], b[0]) || len(a) == 1 && codeWord(old)
 }
+
+// numeric reports whether a text is a number, or the number of a version.
+func numeric(s string) bool { return strings.Trim(s, "0123456789.") == "" }
 
 // oneOff reports whether two runs of words differ in one word of several: "plugin register", "plugin add".
 func oneOff(old, now string) bool {
@@ -521,10 +546,12 @@ func (q *reader) at(i int) {
 		q.typoTo(i)
 	case t.text == ">":
 		q.slip(i)
+	case substitution.MatchString(t.text):
+		q.substitute(i)
 	case strings.Contains(t.text, "->") && !strings.Contains(t.text, "-->"), strings.Contains(t.text, "→"), strings.Contains(t.text, "=>"):
 		q.joined(i)
 	case t.low == "from":
-		q.between(i + 1)
+		q.from(i)
 	case changeVerbs[t.low]:
 		q.between(i + 1)
 		if q.words(i+1, "to") || q.words(i+1, "with") || q.words(i+1, "by") {
@@ -614,7 +641,8 @@ func (q *reader) arrow(i int) {
 	if len(q.req.Readings) == before {
 		q.add(operand{texts: []string{whole.Old}, literal: true, from: from, to: i}, operand{texts: []string{whole.New}, literal: true, from: i + 1, to: to}, edit.Arrow)
 	}
-	if n := len(q.req.Readings); n > before {
+	if n := len(q.req.Readings); n > before && (inStep(whole.Old, whole.New) ||
+		!slices.ContainsFunc(q.req.Readings[n-1].Pairs, func(p edit.Pair) bool { return p.New == whole.New && alike(p.Old, p.New) })) {
 		last := &q.req.Readings[n-1]
 		last.Pairs = slices.Insert(slices.DeleteFunc(last.Pairs, func(p edit.Pair) bool { return p == whole }), 0, whole)
 		last.Whole, last.Literal = true, false
@@ -662,9 +690,14 @@ func (q *reader) between(i int) {
 		switch {
 		case t.is("."), t.is(";"), t.kind == newline && k > i && !q.beside(k), k > i && arrow(t.text):
 			return // an arrow is read by itself
+		case t.low == "from" && t.kind == word: // is read by itself
+			return
 		case k > verb && t.low == "to" && q.sample(verb, k):
 			return
 		case k > i && (t.low == "to" || t.low == "with" || t.low == "by" || t.low == "into"):
+			if t.low == "to" && q.pointed(i, k) { // the link to x, to y
+				continue
+			}
 			if now := q.behind(k + 1); !q.contrasted(now) && !leadsTo[q.toks[k-1].low] {
 				q.add(q.among(i, k), now, edit.Verb)
 				q.next(now)
@@ -672,6 +705,19 @@ func (q *reader) between(i int) {
 			return
 		}
 	}
+}
+
+// pointed reports whether "to" stands before a text in quotes that something leads to, and another one is said behind it.
+func (q *reader) pointed(from, to int) bool {
+	if q.lastLiteral(from, to) >= 0 || to+1 >= len(q.toks) || !literalToken(q.toks[to+1]) {
+		return false
+	}
+	for k := to + 2; k < len(q.toks) && k < to+8 && !q.toks[k].ends(); k++ {
+		if literalToken(q.toks[k]) {
+			return q.toks[to+2].low == "to" || q.toks[to+2].low == "with" || q.toks[to+2].low == "by"
+		}
+	}
+	return false
 }
 
 // next reads what a list of changes goes on with: "a" to "b", and "c" to "d".
@@ -806,6 +852,9 @@ func (q *reader) instead(i, next int) {
 		switch {
 		case t.kind == word && experiences[t.low]: // what happened to somebody
 			return
+		case k > 0 && calledWrong[q.toks[k-1].low] && t.low == "use": // mistaken use of x
+			q.add(first, second, edit.Should)
+			return
 		case modals[t.low], t.low == "use", t.low == "refer", t.low == "reference":
 			q.add(second, first, edit.Should)
 			return
@@ -869,7 +918,7 @@ func (q *reader) contrasted(o operand) bool {
 func (q *reader) misspelled(i int) {
 	var lits []int
 	says := -1
-	for k := i + 1; k < len(q.toks) && k < i+16 && len(lits) < 2 && !q.toks[k].is("."); k++ {
+	for k := i + 1; k < len(q.toks) && k < i+16 && len(lits) < 2 && !q.toks[k].is(".") && !(q.toks[k].kind == newline && q.toks[k-1].kind == newline); k++ {
 		if q.toks[k].low == "instead" { // is read by itself
 			return
 		}
@@ -1016,7 +1065,7 @@ func (q *reader) twoAlike() {
 }
 
 var (
-	faults   = wordSet(`fix fixed fixes correct misspelled misspelling spelling`)
+	faults   = wordSet(`fix fixed fixes correct corrects corrected misspelled misspelling spelling`)
 	verdicts = wordSet(`is are was were wrong right not no`)
 )
 

@@ -98,6 +98,59 @@ func shortened(old, now string) (string, string) {
 	return old, now
 }
 
+// unwrapped joins the lines of a paragraph that was broken at a width.
+func unwrapped(s string) string {
+	lines := strings.Split(s, "\n")
+	var b strings.Builder
+	fence := false
+	for i, line := range lines {
+		b.WriteString(line)
+		fence = fence != strings.HasPrefix(strings.TrimSpace(line), "```")
+		switch {
+		case i == len(lines)-1:
+		case !fence && len(line) >= narrowest && !strings.HasSuffix(line, "”") && goesOn.MatchString(lines[i+1]):
+			b.WriteByte(' ')
+		default:
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+const narrowest = 40 // bytes of a line that may have been broken
+
+// goesOn matches a line that goes on with a sentence: it begins with a small letter or a text in quotes.
+var goesOn = regexp.MustCompile("^(?:[a-z][a-z,]* |[`'\"][^`'\"]+[`'\"][ ,.])")
+
+// substitution matches s/old/new/, as sed has it.
+var substitution = regexp.MustCompile(`^s/[^/]+(?:$|/)`)
+
+// substitute reads s/old/new/, with blanks within.
+func (q *reader) substitute(i int) {
+	end := min(q.toks[i].start+200, len(q.src))
+	if nl := strings.IndexByte(q.src[q.toks[i].start:end], '\n'); nl >= 0 {
+		end = q.toks[i].start + nl
+	}
+	m := substituted.FindStringSubmatchIndex(q.src[q.toks[i].start:end])
+	if m == nil {
+		return
+	}
+	to := i
+	for to < len(q.toks) && q.toks[to].start < q.toks[i].start+m[1] {
+		to++
+	}
+	text := func(n int) operand {
+		return operand{texts: []string{strings.TrimSpace(q.src[q.toks[i].start+m[n] : q.toks[i].start+m[n+1]])}, literal: true, from: i, to: to}
+	}
+	now := 4
+	if m[4] < 0 {
+		now = 6
+	}
+	q.add(text(2), text(now), edit.Arrow)
+}
+
+var substituted = regexp.MustCompile(`^s/([^/]+)/(?:([^/]+)/|([^/\s),;]+))`)
+
 func wordRune(r rune) bool {
 	return r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r > 127
 }
@@ -141,6 +194,140 @@ func (q *reader) hedged(pos, end int) bool {
 	return hedges.MatchString(said) || told.MatchString(said)
 }
 
+// A judgement is a clause with what it says of a text: that it is wrong, or that it is what should stand there.
+type judgement struct {
+	spans        []operand
+	words        int
+	wrong, right bool
+	leads        bool // to what follows: it ends with a colon
+}
+
+// judged reads a request that says of one text that it is wrong and of another one that it is right, in clauses of their own.
+func (q *reader) judged() {
+	if len(q.req.Readings) > 0 {
+		return
+	}
+	list, ok := q.judgements()
+	if !ok {
+		return
+	}
+	var wrong, right, named []operand
+	for i, j := range list {
+		if len(j.spans) != 1 {
+			if len(j.spans) > 1 {
+				named = append(named, j.spans...)
+			}
+			continue
+		}
+		if j.words == 0 {
+			switch {
+			case i > 0 && list[i-1].leads && len(list[i-1].spans) == 0:
+				j.wrong, j.right = list[i-1].wrong, list[i-1].right
+			case i+1 < len(list) && len(list[i+1].spans) == 0:
+				j.wrong, j.right = list[i+1].wrong, list[i+1].right
+			}
+		}
+		switch {
+		case j.wrong && !j.right:
+			wrong = others(wrong, j.spans[0])
+		case j.right && !j.wrong:
+			right = others(right, j.spans[0])
+		default:
+			named = append(named, j.spans[0])
+		}
+	}
+	kin := func(o operand) operand { // the one text that is like it, of those of which nothing is said
+		var found []operand
+		for _, n := range named {
+			if alike(n.texts[0], o.texts[0]) {
+				found = others(found, n)
+			}
+		}
+		if len(found) != 1 {
+			return operand{}
+		}
+		return found[0]
+	}
+	switch {
+	case len(wrong) == 1 && len(right) == 1:
+		q.add(wrong[0], right[0], edit.Should)
+	case len(wrong) == 1 && len(right) == 0:
+		q.add(wrong[0], kin(wrong[0]), edit.Should)
+	case len(wrong) == 0 && len(right) == 1:
+		q.add(kin(right[0]), right[0], edit.Should)
+	}
+}
+
+// others adds a text to several, if it is another one.
+func others(list []operand, o operand) []operand {
+	if slices.ContainsFunc(list, func(l operand) bool { return l.texts[0] == o.texts[0] }) {
+		return list
+	}
+	return append(list, o)
+}
+
+// judgements cuts a request into clauses; not ok if one of them denies or reports something else.
+func (q *reader) judgements() (list []judgement, ok bool) {
+	var j judgement
+	denied, first := false, true
+	flush := func() {
+		if denied && (j.right || !j.wrong) { // not correct; what else is denied is not known
+			j.wrong, j.right = j.right, false
+			ok = ok && (j.wrong || len(j.spans) == 0)
+		}
+		if len(j.spans) > 0 || j.words > 0 {
+			list = append(list, j)
+		}
+		j, denied, first = judgement{}, false, true
+	}
+	ok = true
+	for i, t := range q.toks {
+		url := plainURL.FindString(t.text)
+		switch {
+		case literalToken(t) && !pageFile(t.text) && !strings.Contains(shown(t), "\n"):
+			j.spans = append(j.spans, q.quote(i))
+		case t.kind == word && url != "":
+			j.spans = append(j.spans, operand{texts: []string{strings.TrimRight(url, ".,;:!?*_")}, literal: true, from: i, to: i + 1})
+		case t.kind == word && (t.low == "but" || t.low == "whereas" || t.low == "while" || t.low == "and" && len(j.spans) > 0):
+			flush()
+			continue
+		case t.kind == word:
+			j.words++
+			j.wrong = j.wrong || calledWrong[t.low]
+			j.right = j.right || calledRight[t.low] && !(first && changeVerbs[t.low])
+			denied = denied || t.low == "not" || t.low == "longer" || strings.HasSuffix(t.low, "n't") || strings.HasSuffix(t.low, "n’t")
+			ok = ok && !experiences[t.low]
+		case t.kind == mark || t.kind == newline:
+			j.leads = t.is(":")
+			if t.is(":") && len(j.spans) == 0 && j.words == 0 {
+				continue
+			}
+			flush()
+			continue
+		}
+		first = false
+	}
+	flush()
+	return list, ok
+}
+
+var (
+	calledWrong = wordSet(`wrong mistaken mistakenly accidentally wrongly incorrectly incorrect invalid outdated obsolete deprecated broken dead old previous former stale erroneous typo misspelled misspelling removed gone 404`)
+	calledRight = wordSet(`correct right proper new should expected updated valid working works works exists exist supported intended suggested proposed now use instead`)
+)
+
+// from reads "from X to Y", of what stands before it. What the text was to become is no change of its own: a release, a number.
+func (q *reader) from(i int) {
+	n := len(q.req.Readings)
+	q.between(i + 1)
+	if len(q.req.Readings) == n || i == 0 || q.toks[i-1].kind != word {
+		return
+	}
+	if r := &q.req.Readings[n]; !slices.ContainsFunc(r.Pairs, func(p edit.Pair) bool { return !numeric(p.Old) }) && !changeVerbs[q.toks[i-1].low] && !operandNouns[q.toks[i-1].low] {
+		r.Of = bare(q.toks[i-1])
+	}
+}
+
 // sure reports whether two texts without quotes are the ones that are meant, whatever follows: they are like each other, or code.
 func sure(old, now string) bool { return alike(old, now) || codeWord(old) && codeWord(now) }
 
@@ -168,25 +355,28 @@ func (q *reader) writtenAs(i int) {
 	}
 }
 
-// contrast reads "Y, not X", in quotes or in code.
+// contrast reads "Y, not X": in quotes, in code, or a slip of the pen away from each other.
 func (q *reader) contrast(i int) {
 	how := edit.Told
 	if q.slipped {
 		how = edit.Should
 	}
-	first := q.before(i, false)
-	if literalToken(q.toks[i+1]) {
-		if first.literal {
-			q.add(q.quote(i+1), first, how)
+	at := i
+	if at > 0 && q.toks[at-1].low == "and" {
+		at--
+	}
+	first, second := q.before(at, false), q.behind(i+1)
+	switch {
+	case !first.ok() || !second.ok() || first.literal != second.literal:
+	case first.literal:
+		q.add(second, first, how)
+	default:
+		if code := q.code(first.from, first.to); len(code) == 1 && codeWord(strings.Fields(second.texts[0])[0]) { // the x method, not y
+			q.add(operand{texts: []string{bare(q.toks[second.from])}, from: second.from, to: second.from + 1}, operand{texts: code, from: first.from, to: first.to}, how)
+			return
 		}
-		return
-	}
-	if !first.ok() || first.literal {
-		return
-	}
-	old, now := bare(q.toks[i+1]), first.texts[len(first.texts)-1]
-	if q.toks[i+1].kind == word && codeWord(old) && codeWord(now) {
-		q.add(operand{texts: []string{old}, from: i + 1, to: i + 2}, operand{texts: []string{now}, from: first.to - 1, to: first.to}, how)
+		first.texts = slices.DeleteFunc(first.texts, func(f string) bool { return !alike(second.texts[0], f) })
+		q.add(second, first, how)
 	}
 }
 
