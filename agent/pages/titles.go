@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -123,17 +124,11 @@ func NamedIn(p *markup.Page, sentence string) bool {
 }
 
 // NamedBy are the words of the name or the title of a page, if all of them are among some words, with the words of its folders that
-// are; nil if not.
+// are; nil if not. A title of one word is no name: it is said for other reasons too.
 func NamedBy(p *markup.Page, said map[string]bool) map[string]bool {
-	for _, name := range []string{workspace.Stem(path.Base(p.Path)), p.Title()} {
+	for i, name := range []string{workspace.Stem(path.Base(p.Path)), p.Title()} {
 		words := Words(name)
-		for w := range words {
-			if !said[w] {
-				clear(words)
-				break
-			}
-		}
-		if len(words) == 0 {
+		if len(words) <= i || len(words) == 0 || slices.ContainsFunc(slices.Collect(maps.Keys(words)), func(w string) bool { return !said[w] }) {
 			continue
 		}
 		for w := range Words(path.Dir(p.Path)) {

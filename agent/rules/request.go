@@ -33,6 +33,7 @@ type Request struct {
 type Mention struct {
 	Text string
 	Kind MentionKind
+	At   bool // it is said that something stands there
 }
 
 // A MentionKind is how a page is named.
@@ -97,6 +98,9 @@ func Read(text string) Request {
 	q.judged()
 	q.mentions()
 	q.rest()
+	if s := q.contradicted(); s != "" {
+		q.req.Limit = s
+	}
 	single := slices.ContainsFunc(q.toks, func(t token) bool { return t.kind == word && singled[t.low] })
 	for i, r := range q.req.Readings { // a typo that is another word altogether happened in one place
 		q.req.Readings[i].Slip = (q.slipped || slices.ContainsFunc(q.toks, func(t token) bool { return faults[t.low] })) &&
@@ -157,7 +161,7 @@ func (q *reader) unlinked(s string) string {
 		b.WriteString(s[at:m[0]] + s[m[2]:m[3]])
 		at = m[1]
 		if url := s[m[4]:m[5]]; strings.HasPrefix(url, "http") {
-			q.mention(Mention{url, URLMention})
+			q.mention(Mention{Text: url, Kind: URLMention})
 		}
 	}
 	return b.String() + s[at:]
@@ -949,7 +953,7 @@ func (q *reader) patch(t token) {
 		switch {
 		case strings.HasPrefix(line, "---"), strings.HasPrefix(line, "+++"):
 			if f := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line[3:]), "a/"), "b/"); workspace.PathLike(f) && t.info == "diff" {
-				q.mention(Mention{f, PathMention})
+				q.mention(Mention{Text: f, Kind: PathMention})
 			}
 		case t.info != "diff" && t.info != "patch" && !bareDiff(t.text):
 			return
@@ -1090,7 +1094,7 @@ func payload(body string) string {
 // mentions finds the pages that the request names.
 func (q *reader) mentions() {
 	if title, _, ok := strings.Cut(strings.SplitN(strings.TrimSpace(q.src), "\n", 2)[0], ": "); ok && len(title) < 100 {
-		q.mention(Mention{title, TitleMention})
+		q.mention(Mention{Text: title, Kind: TitleMention})
 	}
 	for i, t := range q.toks {
 		name := strings.Trim(t.text, `*_()[]:,"'`)
@@ -1102,16 +1106,16 @@ func (q *reader) mentions() {
 			q.quoted(t)
 			name = strings.TrimSpace(t.text)
 			if url == name && !q.used[i] {
-				q.mention(Mention{url, URLMention})
+				q.mention(Mention{Text: url, Kind: URLMention})
 			}
 		}
 		switch {
 		case q.used[i]:
 		case (t.kind == word || literalToken(t)) && pageFile(name):
-			q.mention(Mention{name, PathMention})
+			q.mention(Mention{Text: name, Kind: PathMention})
 			q.used[i] = true
 		case t.kind == word && url != "":
-			q.mention(Mention{strings.TrimRight(url, ".,;:!?*_"), URLMention})
+			q.mention(Mention{strings.TrimRight(url, ".,;:!?*_"), URLMention, i > 0 && (q.toks[i-1].low == "in" || q.toks[i-1].low == "on" || q.toks[i-1].low == "at")})
 			q.used[i] = true
 		case t.kind == word:
 			q.titles(i)
@@ -1128,7 +1132,7 @@ func (q *reader) titles(i int) {
 			to++
 		}
 		if to <= i+4 { // the clause ends with it
-			q.mention(Mention{q.run(i+1, to), TitleMention})
+			q.mention(Mention{Text: q.run(i+1, to), Kind: TitleMention})
 		}
 	}
 	if !mentionNouns[t.low] {
@@ -1136,11 +1140,11 @@ func (q *reader) titles(i int) {
 	}
 	for from := i - 1; from >= 0 && from >= i-7 && (q.toks[from].kind == word || literalToken(q.toks[from])); from-- {
 		if literalToken(q.toks[from]) {
-			q.mention(Mention{shown(q.toks[from]), TitleMention})
+			q.mention(Mention{Text: shown(q.toks[from]), Kind: TitleMention})
 			break
 		}
-		q.mention(Mention{q.run(from, i), TitleMention})
-		q.mention(Mention{q.run(from, i+1), TitleMention})
+		q.mention(Mention{Text: q.run(from, i), Kind: TitleMention})
+		q.mention(Mention{Text: q.run(from, i+1), Kind: TitleMention})
 	}
 }
 

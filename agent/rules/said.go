@@ -18,7 +18,8 @@ var (
 		`not (?:quite |entirely |completely |really )?(?:sure|certain)|unsure|uncertain|wonder(?:ing)?|don['’]t know|no idea|whether|either|nobody|no one|never|one day|tomorrow|or not|discuss|decide|debate|` +
 		`if|unless|until|next (?:release|version)|in the future|out of scope|not now|(?:for )?another (?:pr|pull request|time)|` +
 		`from (?:version|release) \S+ on|avoid|tried|typed|broke|nothing happened|revert(?:s|ed)?|undo|roll(?:ed)? back|(?:old|previous|earlier) version (?:said|had|was)|(?:everything|all|anything) but|` +
-		`instead of (?:changing|replacing|renaming|updating|fixing)|nicht|keine?n?|niemals|jamais|nunca|niet|nooit|inte|ikke|aldrig|once \S+ (?:is|are|has|have|was))\b|^once\b|, once\b|(?:^|\s)(?:não|не)(?:\s|$)|不要|不应|不该|勿`)
+		`disputed?|rejected|declined|vetoed|not (?:yet )?(?:accepted|approved|agreed)|false positive|upstream|fork|translations?|` +
+		`instead of (?:changing|replacing|renaming|updating|fixing)|nicht|keine?n?|niemals|jamais|nunca|niet|nooit|inte|ikke|aldrig|once \S+ (?:is|are|has|have|was))\b|^once\b|, once\b|^after (?:i|we|you)\b|(?:^|\s)(?:não|не)(?:\s|$)|不要|不应|不该|勿`)
 	retracts = regexp.MustCompile(`(?i)\b(?:never ?mind|i disagree|please (?:ignore|disregard|close)|not a typo|(?:right|correct|fine|ok|okay) as (?:it )?is|no longer (?:relevant|needed|an issue)|` +
 		`i was wrong|works? as intended|forget (?:it|this|that)|won['’]?t ?fix|please (?:revert|undo)|keep it|rather (?:not|don['’]t))\b|^-1\b|^no$`)
 	told         = regexp.MustCompile(`(?i)\b(?:some(?:one|body)|he|she|they) (?:asked|wrote|said|proposed|suggested|wants|wanted)\b|^(?:we|i|you|one) (?:might|may|could|can)\b`)
@@ -27,7 +28,7 @@ var (
 	misspellings = wordSet(`misspelling mis-spelling spelling typo mistyping`)
 	faultNouns   = wordSet(`typo typos error errors mistake mistakes bug issue problem place places case spelling`)
 	singled      = wordSet(`duplicate first second third last`)
-	experiences  = wordSet(`get gets got getting receive receives received see sees saw pass passes passed passing send sends sent throws threw returns returned prints printed outputs`)
+	experiences  = wordSet(`expects reports reported complains complained warns warned found find get gets got getting receive receives received see sees saw pass passes passed passing send sends sent throws threw returns returned prints printed outputs`)
 	factual      = wordSet(`actually really called named correct actual right proper`)
 	sampleWords  = wordSet(`it this that the code snippet sample example command line lines block following text sentence to`)
 )
@@ -191,7 +192,48 @@ func (q *reader) hedged(pos, end int) bool {
 		}
 	}
 	said := strings.ReplaceAll(b.String(), " ,", ",")
-	return hedges.MatchString(said) || told.MatchString(said)
+	return hedges.MatchString(said) || told.MatchString(said) || q.foreign(pos, end)
+}
+
+// foreign reports whether a sentence is about something else than the documentation: of those who write, or another product.
+func (q *reader) foreign(pos, end int) bool {
+	for i := pos; i+1 < end; i++ {
+		next := strings.TrimRight(q.toks[i+1].low, "'’s")
+		switch q.toks[i].low {
+		case "my", "our", "his", "her":
+			if q.toks[i+1].kind == word && !ownWords[next] && !ownWords[q.toks[i+1].low] {
+				return true
+			}
+		case "another", "other", "different":
+			if otherThings[next] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var (
+	ownWords = wordSet(`opinion view understanding reading mind mistake fault bad english knowledge doc docs documentation page pages guide guides example examples readme site website tutorial tutorials
+		book own previous last pr pull patch fix change request issue manual code sample samples team`)
+	otherThings = wordSet(`product project tool program site website app application library fork repo repository package company`)
+)
+
+// contradicted is a sentence that says of the old text of a reading that it is right, or of the new one that it is wrong.
+func (q *reader) contradicted() string {
+	list, _ := q.judgements()
+	for _, j := range list {
+		if len(j.spans) != 1 || j.fine == j.bad || j.fine && j.wrong {
+			continue
+		}
+		text := j.spans[0].texts[0]
+		for _, r := range q.req.Readings {
+			if r.Literal && (j.fine && r.Pairs[0].Old == text || j.bad && r.Pairs[0].New == text) {
+				return strings.TrimSpace(q.src[q.toks[j.from].start:q.toks[j.to-1].end])
+			}
+		}
+	}
+	return ""
 }
 
 // A judgement is a clause with what it says of a text: that it is wrong, or that it is what should stand there.
@@ -199,7 +241,9 @@ type judgement struct {
 	spans        []operand
 	words        int
 	wrong, right bool
+	fine, bad    bool // it is right as it is, or never right
 	leads        bool // to what follows: it ends with a colon
+	from, to     int
 }
 
 // judged reads a request that says of one text that it is wrong and of another one that it is right, in clauses of their own.
@@ -232,7 +276,7 @@ func (q *reader) judged() {
 			wrong = others(wrong, j.spans[0])
 		case j.right && !j.wrong:
 			right = others(right, j.spans[0])
-		default:
+		case !j.fine:
 			named = append(named, j.spans[0])
 		}
 	}
@@ -269,16 +313,18 @@ func others(list []operand, o operand) []operand {
 // judgements cuts a request into clauses; not ok if one of them denies or reports something else.
 func (q *reader) judgements() (list []judgement, ok bool) {
 	var j judgement
-	denied, first := false, true
-	flush := func() {
+	denied, first, wanted := false, true, false
+	flush := func(to int) {
 		if denied && (j.right || !j.wrong) { // not correct; what else is denied is not known
+			ok = ok && (j.right && !wanted || len(j.spans) == 0)
 			j.wrong, j.right = j.right, false
-			ok = ok && (j.wrong || len(j.spans) == 0)
 		}
-		if len(j.spans) > 0 || j.words > 0 {
+		ok = ok && !(j.wrong && j.right && len(j.spans) > 0)
+		j.fine, j.bad = j.fine && !denied, j.bad && !denied
+		if j.to = to; len(j.spans) > 0 || j.words > 0 {
 			list = append(list, j)
 		}
-		j, denied, first = judgement{}, false, true
+		j, denied, first, wanted = judgement{from: to + 1}, false, true, false
 	}
 	ok = true
 	for i, t := range q.toks {
@@ -289,12 +335,15 @@ func (q *reader) judgements() (list []judgement, ok bool) {
 		case t.kind == word && url != "":
 			j.spans = append(j.spans, operand{texts: []string{strings.TrimRight(url, ".,;:!?*_")}, literal: true, from: i, to: i + 1})
 		case t.kind == word && (t.low == "but" || t.low == "whereas" || t.low == "while" || t.low == "and" && len(j.spans) > 0):
-			flush()
+			flush(i)
 			continue
 		case t.kind == word:
 			j.words++
 			j.wrong = j.wrong || calledWrong[t.low]
 			j.right = j.right || calledRight[t.low] && !(first && changeVerbs[t.low])
+			wanted = wanted || calledRight[t.low] && !calledFine[t.low]
+			j.bad = j.bad || t.low == "wrong" || t.low == "incorrect"
+			j.fine = j.fine || calledFine[t.low] && !(first && changeVerbs[t.low])
 			denied = denied || t.low == "not" || t.low == "longer" || strings.HasSuffix(t.low, "n't") || strings.HasSuffix(t.low, "n’t")
 			ok = ok && !experiences[t.low]
 		case t.kind == mark || t.kind == newline:
@@ -302,18 +351,19 @@ func (q *reader) judgements() (list []judgement, ok bool) {
 			if t.is(":") && len(j.spans) == 0 && j.words == 0 {
 				continue
 			}
-			flush()
+			flush(i)
 			continue
 		}
 		first = false
 	}
-	flush()
+	flush(len(q.toks))
 	return list, ok
 }
 
 var (
 	calledWrong = wordSet(`wrong mistaken mistakenly accidentally wrongly incorrectly incorrect invalid outdated obsolete deprecated broken dead old previous former stale erroneous typo misspelled misspelling removed gone 404`)
-	calledRight = wordSet(`correct right proper new should expected updated valid working works works exists exist supported intended suggested proposed now use instead`)
+	calledFine  = wordSet(`correct right proper fine ok okay good valid works work exists exist supported`)
+	calledRight = wordSet(`correct right proper fine ok okay good new should expected updated valid supported intended suggested proposed now use instead`)
 )
 
 // from reads "from X to Y", of what stands before it. What the text was to become is no change of its own: a release, a number.
