@@ -24,6 +24,7 @@ type Reading struct {
 	Literal bool   // both texts are quoted
 	One     bool   // one place is meant, whatever the text
 	Whole   bool   // the first pair is all that is said: where its text stands, no part of it is meant
+	Placed  bool   // it goes on with where it is, which must be a page, or it may belong to the text
 	Slip    bool   // it is said to be a slip of the pen, and is one away
 	Of      string // what the text is said of: it stands on the same line
 }
@@ -276,7 +277,7 @@ func (o *Correct) both(r *Run, p Pair, cue Cue, at []located) (bool, error) {
 	switch cue {
 	case Unsure:
 		others, err := o.places(r, Pair{p.New, p.Old})
-		return len(others) > 0 && (len(o.In) == 0 || o.stands(r, p.New, at)), err
+		return len(others) > 0 && (len(o.In) == 0 && !misspelled(p) && !o.nonword(r, p, at) || o.stands(r, p.New, at)), err
 	case Told:
 		return o.stands(r, p.New, at), nil
 	case Either:
@@ -480,6 +481,9 @@ func sortOf(p *markup.Page, sp markup.Span) string {
 
 // certain settles which of several places are meant, or says why that is not known.
 func (o *Correct) certain(r *Run, p Pair, reading Reading, at []located) ([]located, string) {
+	if reading.Placed && len(o.In)+len(o.Near) == 0 {
+		return nil, fmt.Sprintf("it is not certain what else belongs to %s", say.Quote(p.New))
+	}
 	if reading.Of != "" && len(o.In) == 0 {
 		of := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !holds(lineAround(l), reading.Of) })
 		if len(of) == 0 {
@@ -490,7 +494,7 @@ func (o *Correct) certain(r *Run, p Pair, reading Reading, at []located) ([]loca
 	if named := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !slices.Contains(o.Lines, lineOf(l.page, l.Start)) }); len(named) == 1 {
 		return named, ""
 	}
-	if distinct(p.Old) || strings.Contains(p.Old, "-") {
+	if !(reading.Slip && len(at) == 1) && (distinct(p.Old) || strings.Contains(p.Old, "-")) {
 		alone := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return l.joined })
 		if len(alone) == 0 {
 			l := at[0]

@@ -398,6 +398,9 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 		now.texts = lengths(now.texts, old.texts)
 	}
 	old, now = q.unpointed(old, now)
+	if old.literal && now.literal && len(old.texts) == 1 && len(now.texts) == 1 {
+		old.texts[0], now.texts[0] = q.unmarked(old, now)
+	}
 	cut := !now.literal && now.to < len(q.toks) && q.toks[now.to].kind == word && !q.bracketed(now.to)
 	listed := !now.literal && now.to+1 < len(q.toks) && q.toks[now.to].is(",") && q.toks[now.to+1].kind == word && codeWord(q.toks[now.to+1].text)
 	for _, o := range old.texts {
@@ -406,8 +409,11 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 				n = now.article + " " + n
 			}
 			o, n = shortened(o, n)
-			if cut && how == edit.Arrow && !old.literal && !sure(o, n) { // "a b -> a on b": the rest may belong to it
+			if cut && !old.literal && strings.Contains(" "+strings.ToLower(o)+" ", " "+q.toks[now.to].low+" ") { // cut off within the text
 				continue
+			}
+			if cut && how == edit.Arrow && !old.literal && !sure(o, n) && !(q.toks[now.to].low == "in" && len(strings.Fields(o)) == len(strings.Fields(n))) {
+				continue // "a b -> a on b": the rest may belong to it
 			}
 			if listed && !alike(o, n) { // "the color to 21, 23, 26"
 				continue
@@ -424,6 +430,8 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 		return
 	}
 	r.Cue, r.Literal = how, old.literal && now.literal
+	r.Placed = cut && how == edit.Arrow && !old.literal && q.toks[now.to].low == "in" &&
+		!slices.ContainsFunc(r.Pairs, func(p edit.Pair) bool { return sure(p.Old, p.New) })
 	q.req.Readings = append(q.req.Readings, r)
 	for _, o := range []operand{old, now} {
 		for i := o.from; i < o.to; i++ {
@@ -638,7 +646,10 @@ func (q *reader) arrow(i int) {
 	}
 	if i == from || i-from >= 8 || i+1 >= to || to-i >= 8 || to-from <= 3 ||
 		slices.ContainsFunc(q.toks[from:to], func(t token) bool { return t.kind != word || pageFile(t.text) }) ||
-		slices.ContainsFunc(q.toks[i+1:to], func(t token) bool { return beforePlace[t.low] }) {
+		slices.ContainsFunc(q.toks[i+1:to], func(t token) bool { return arrow(t.text) }) ||
+		slices.ContainsFunc(q.toks[i+1:to], func(t token) bool {
+			return beforePlace[t.low] && !slices.ContainsFunc(q.toks[from:i], func(o token) bool { return o.low == t.low })
+		}) {
 		return
 	}
 	whole := edit.Pair{Old: q.run(from, i), New: q.run(i+1, to)}

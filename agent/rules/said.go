@@ -21,7 +21,7 @@ var (
 		`disputed?|rejected|declined|vetoed|not (?:yet )?(?:accepted|approved|agreed)|false positive|upstream|fork|translations?|` +
 		`instead of (?:changing|replacing|renaming|updating|fixing)|nicht|keine?n?|niemals|jamais|nunca|niet|nooit|inte|ikke|aldrig|once \S+ (?:is|are|has|have|was))\b|^once\b|, once\b|^after (?:i|we|you)\b|(?:^|\s)(?:não|не)(?:\s|$)|不要|不应|不该|勿`)
 	retracts = regexp.MustCompile(`(?i)\b(?:never ?mind|i disagree|please (?:ignore|disregard|close)|not a typo|(?:right|correct|fine|ok|okay) as (?:it )?is|no longer (?:relevant|needed|an issue)|` +
-		`i was wrong|works? as intended|forget (?:it|this|that)|won['’]?t ?fix|please (?:revert|undo)|keep it|rather (?:not|don['’]t))\b|^-1\b|^no$`)
+		`i was wrong|works? as intended|forget (?:it|this|that)|won['’]?t ?fix|please (?:revert|undo)|keep it|rather (?:not|don['’]t))\b|^(?:rejected|declined|withdrawn|reverted|wontfix|not (?:yet )?(?:accepted|approved|agreed))\b|^(?:this )?reverts? (?:commit|#|")|^-1\b|^no$`)
 	told         = regexp.MustCompile(`(?i)\b(?:some(?:one|body)|he|she|they) (?:asked|wrote|said|proposed|suggested|wants|wanted)\b|^(?:we|i|you|one) (?:might|may|could|can)\b`)
 	struck       = regexp.MustCompile(`(?s)~~[^~]+~~`)
 	misspells    = wordSet(`misspelled misspelt mis-spelled mis-spelt mistyped`)
@@ -59,6 +59,17 @@ func (q *reader) unpointed(old, now operand) (operand, operand) {
 		old.texts, now.texts = []string{o}, []string{n}
 	}
 	return old, now
+}
+
+// unmarked are two texts in quotation marks without the mark behind one of them that belongs to the sentence: "have" instead of "has."
+func (q *reader) unmarked(old, now operand) (string, string) {
+	o, n := old.texts[0], now.texts[0]
+	a, b := strings.TrimRight(o, ".,"), strings.TrimRight(n, ".,")
+	quote := func(x operand) bool { return q.toks[x.from].kind == literalText && q.src[q.toks[x.from].start] != '`' }
+	if quote(old) && quote(now) && a != b && a != "" && b != "" && (a != o) != (b != n) {
+		return a, b
+	}
+	return o, n
 }
 
 var (
