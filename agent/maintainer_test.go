@@ -104,10 +104,10 @@ func TestThePlaceIsToldByTheDocumentation(t *testing.T) {
 
 // A page and its translations have the text: the page is meant.
 func TestTranslationsAreLeftToTheirOwnRequests(t *testing.T) {
-	j := newJob(t, map[string]string{"docusaurus.config.js": "module.exports = {i18n: {defaultLocale: 'en', locales: ['en', 'de']}}", "docs/a.md": "Set exbibite.\n",
-		"i18n/de/docusaurus-plugin-content-docs/current/a.md": "Setze exbibite.\n"})
-	res := j.do("Typo in a.md: `exbibite` -> `exbibyte`")
-	if len(res.Changes) != 1 || res.Changes[0].Path != "docs/a.md" {
+	j := newJob(t, map[string]string{"mkdocs.yml": "site_name: A\nplugins:\n  - i18n:\n      docs_structure: folder\n      languages:\n        - locale: en\n          default: true\n        - locale: de\n",
+		"docs/en/a.md": "Set exbibite.\n", "docs/de/a.md": "Setze exbibite.\n"})
+	res := j.do("`exbibite` -> `exbibyte`")
+	if len(res.Changes) != 1 || res.Changes[0].Path != "docs/en/a.md" {
 		t.Error(res.Changes, res.Message)
 	}
 }

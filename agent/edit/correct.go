@@ -237,6 +237,9 @@ func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
 			}
 			p = back
 		}
+		if len(at) == 0 && n == 0 && reading.Whole && sameStart(p) {
+			break // what both begin with says where it stands, and it does not
+		}
 		if len(at) == 0 {
 			continue
 		}
@@ -270,6 +273,12 @@ func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
 	}
 	p := pairs[0]
 	return p, nil, &Doubt{Why: o.nothing(r).Error(), Pair: p}
+}
+
+// sameStart reports whether two texts begin with the same word.
+func sameStart(p Pair) bool {
+	a, b := strings.Fields(p.Old), strings.Fields(p.New)
+	return len(a) > 1 && len(b) > 1 && a[0] == b[0]
 }
 
 // both reports whether the other text stands there too, where that leaves open which one is wrong.
@@ -367,7 +376,7 @@ func occurrences(page *markup.Page, p Pair) (out []located) {
 		}
 		out = append(out, located{page, sp, asWrapped(string(page.Src[sp.Start:sp.End]), p), sortOf(page, sp), withinName(page.Src, sp)})
 	}
-	if len(out) > 0 || !strings.Contains(p.Old, " ") {
+	if len(out) > 0 || !strings.Contains(p.Old, " ") || strings.Contains(p.Old, "\n") { // lines are as they are, or not there
 		return out
 	}
 	// As a reader sees it: the words that differ are looked for within the text.
@@ -528,9 +537,13 @@ func (o *Correct) certain(r *Run, p Pair, reading Reading, at []located) ([]loca
 	if near := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !slices.Contains(o.Near, l.page.Path) }); len(near) > 0 {
 		at = near
 	}
-	at = o.beside(p, o.passing(at))
-	if len(at) == 1 {
+	if at = o.passing(at); len(at) == 1 {
 		return at, ""
+	}
+	if !(countPages(at) == 1 && sameSort(at, distinct(p.Old)) && o.all(r, p, reading, at)) {
+		if at = o.beside(p, at); len(at) == 1 {
+			return at, ""
+		}
 	}
 	one := true
 	for _, l := range at {

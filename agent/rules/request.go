@@ -220,7 +220,15 @@ func shown(t token) string {
 func broken(s string) bool { return strings.HasSuffix(s, "..") || strings.HasSuffix(s, "…") }
 
 // bare is a word as it is meant: without marks of emphasis and brackets.
-func bare(t token) string { return strings.Trim(t.text, `*_,"'“”‘’()`) }
+func bare(t token) string { return unemphasized(t.text) }
+
+func unemphasized(s string) string {
+	s = strings.Trim(s, `*,"'“”‘’()`)
+	if len(s) > 2 && s[0] == '_' && s[len(s)-1] == '_' && s[1] != '_' {
+		return strings.Trim(s[1:len(s)-1], `*"'“”‘’`)
+	}
+	return s
+}
 
 // gaps are what may stand between a cue and its operand.
 func (q *reader) gap(i int) bool {
@@ -319,7 +327,7 @@ func (q *reader) run(from, to int) string {
 	if to-from == 1 {
 		return bare(q.toks[from])
 	}
-	s := strings.Trim(q.src[q.toks[from].start:q.toks[to-1].end], `*_,"'“”‘’()`)
+	s := unemphasized(q.src[q.toks[from].start:q.toks[to-1].end])
 	return strings.Join(strings.Fields(s), " ")
 }
 
@@ -648,7 +656,7 @@ func (q *reader) arrow(i int) {
 		slices.ContainsFunc(q.toks[from:to], func(t token) bool { return t.kind != word || pageFile(t.text) }) ||
 		slices.ContainsFunc(q.toks[i+1:to], func(t token) bool { return arrow(t.text) }) ||
 		slices.ContainsFunc(q.toks[i+1:to], func(t token) bool {
-			return beforePlace[t.low] && !slices.ContainsFunc(q.toks[from:i], func(o token) bool { return o.low == t.low })
+			return beforePlace[t.low] && q.toks[i-1].low != q.toks[to-1].low && !slices.ContainsFunc(q.toks[from:i], func(o token) bool { return o.low == t.low })
 		}) {
 		return
 	}
@@ -952,6 +960,7 @@ func (q *reader) misspelled(i int) {
 // patch reads a diff in a fenced block: what goes and what comes in its place.
 func (q *reader) patch(t token) {
 	var old, now []string
+	came := byte(0)
 	flush := func() {
 		if len(old) > 0 && len(now) > 0 && len(old)+len(now) < 60 {
 			q.req.Readings = append(q.req.Readings, edit.Reading{Pairs: []edit.Pair{{Old: strings.Join(old, "\n"),
@@ -969,11 +978,16 @@ func (q *reader) patch(t token) {
 		case t.info != "diff" && t.info != "patch" && !bareDiff(t.text):
 			return
 		case strings.HasPrefix(line, "-"):
-			if len(now) > 0 {
+			if len(now) > 0 && len(old) > 0 && came == '+' {
 				flush()
 			}
+			came = '-'
 			old = append(old, strings.TrimSpace(line[1:]))
 		case strings.HasPrefix(line, "+"):
+			if came == '-' && len(old) > 0 { // what came before it is no part of it
+				now = nil
+			}
+			came = '+'
 			now = append(now, strings.TrimSpace(line[1:]))
 		default:
 			flush()

@@ -432,11 +432,13 @@ func (q *reader) contrast(i int) {
 	case first.literal:
 		q.add(second, first, how)
 	default:
-		if code := q.code(first.from, first.to); len(code) == 1 && codeWord(strings.Fields(second.texts[0])[0]) { // the x method, not y
+		if code := q.code(first.from, first.to); len(code) == 1 && !alike(first.texts[len(first.texts)-1], bare(q.toks[second.from])) && codeWord(strings.Fields(second.texts[0])[0]) { // the x method, not y
 			q.add(operand{texts: []string{bare(q.toks[second.from])}, from: second.from, to: second.from + 1}, operand{texts: code, from: first.from, to: first.to}, how)
 			return
 		}
-		first.texts = slices.DeleteFunc(first.texts, func(f string) bool { return !alike(second.texts[0], f) })
+		first.texts = slices.DeleteFunc(first.texts, func(f string) bool {
+			return !alike(second.texts[0], f) || strings.Count(second.texts[0], " ") != strings.Count(f, " ")
+		})
 		q.add(second, first, how)
 	}
 }
