@@ -237,10 +237,10 @@ func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
 			}
 			p = back
 		}
-		if len(at) == 0 && n == 0 && reading.Whole && sameStart(p) {
-			break // what both begin with says where it stands, and it does not
-		}
 		if len(at) == 0 {
+			if n == 0 && reading.Whole && sameStart(p) {
+				break // what both begin with says where it stands, and it does not
+			}
 			continue
 		}
 		both, err := o.both(r, p, reading.Cue, at)
@@ -264,6 +264,11 @@ func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
 	if first != nil {
 		return first.Pair, nil, first
 	}
+	return o.missed(r, pairs)
+}
+
+// missed looks for the last parts of names that do not stand anywhere themselves.
+func (o *Correct) missed(r *Run, pairs []Pair) (Pair, []located, error) {
 	for _, p := range pairs {
 		if part, ok := unqualified(p); ok {
 			if at, err := o.places(r, part); err != nil || len(at) == 1 {
@@ -490,40 +495,54 @@ func sortOf(p *markup.Page, sp markup.Span) string {
 
 // certain settles which of several places are meant, or says why that is not known.
 func (o *Correct) certain(r *Run, p Pair, reading Reading, at []located) ([]located, string) {
+	at, why := o.possible(r, p, reading, at)
+	if why != "" || len(at) == 1 {
+		return at, why
+	}
+	at, done := o.pointed(r, p, at)
+	if !done {
+		at = o.passing(at)
+	}
+	if done || len(at) == 1 {
+		return at, ""
+	}
+	return o.settled(r, p, reading, at)
+}
+
+// onLines are the places on the lines that are named.
+func (o *Correct) onLines(at []located) []located {
+	return slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !slices.Contains(o.Lines, lineOf(l.page, l.Start)) })
+}
+
+// possible leaves out places that cannot be meant, or says why none can be.
+func (o *Correct) possible(r *Run, p Pair, reading Reading, at []located) ([]located, string) {
 	if reading.Placed && len(o.In)+len(o.Near) == 0 {
 		return nil, fmt.Sprintf("it is not certain what else belongs to %s", say.Quote(p.New))
 	}
 	if reading.Of != "" && len(o.In) == 0 {
-		of := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !holds(lineAround(l), reading.Of) })
-		if len(of) == 0 {
+		if at = slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !holds(lineAround(l), reading.Of) }); len(at) == 0 {
 			return nil, fmt.Sprintf("%s stands nowhere beside %s", say.Quote(p.Old), say.Quote(reading.Of))
 		}
-		at = of
 	}
-	if named := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !slices.Contains(o.Lines, lineOf(l.page, l.Start)) }); len(named) == 1 {
+	if named := o.onLines(at); len(named) == 1 {
 		return named, ""
 	}
 	if !(reading.Slip && len(at) == 1) && (distinct(p.Old) || strings.Contains(p.Old, "-")) {
 		alone := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return l.joined })
-		if len(alone) == 0 {
-			l := at[0]
+		if len(alone) == 0 || countPages(alone) < countPages(at) || len(o.In) == 0 && len(alone) < len(at) {
+			l := at[slices.IndexFunc(at, func(l located) bool { return l.joined })]
 			return nil, fmt.Sprintf("%s stands within a longer name in %s, line %d", say.Quote(p.Old), r.Site.Show(l.page.Path), lineOf(l.page, l.Start))
-		}
-		if countPages(alone) < countPages(at) || len(o.In) == 0 && len(alone) < len(at) {
-			for _, l := range at {
-				if l.joined {
-					return nil, fmt.Sprintf("%s stands within a longer name in %s, line %d", say.Quote(p.Old), r.Site.Show(l.page.Path), lineOf(l.page, l.Start))
-				}
-			}
 		}
 		at = alone
 	}
-	if at = o.original(at); len(at) == 1 {
-		return at, ""
-	}
-	if named := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !slices.Contains(o.Lines, lineOf(l.page, l.Start)) }); len(named) > 0 {
+	return o.original(at), ""
+}
+
+// pointed keeps to the places that the request points at: by lines, a longer text, a section, a page; done if all that are left are meant.
+func (o *Correct) pointed(r *Run, p Pair, at []located) (left []located, done bool) {
+	if named := o.onLines(at); len(named) > 0 {
 		if at = named; len(at) == 1 || o.oneOnEach(at) {
-			return at, ""
+			return at, true
 		}
 	}
 	if narrowed := o.shownBy(r, p, at); len(narrowed) > 0 {
@@ -531,15 +550,17 @@ func (o *Correct) certain(r *Run, p Pair, reading Reading, at []located) ([]loca
 	}
 	if narrowed, oneEach := o.below(p, at); len(narrowed) > 0 {
 		if at = narrowed; oneEach && countPages(at) == 1 {
-			return at, ""
+			return at, true
 		}
 	}
 	if near := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !slices.Contains(o.Near, l.page.Path) }); len(near) > 0 {
 		at = near
 	}
-	if at = o.passing(at); len(at) == 1 {
-		return at, ""
-	}
+	return at, false
+}
+
+// settled says whether all of several places are meant, or the one that other words tell.
+func (o *Correct) settled(r *Run, p Pair, reading Reading, at []located) ([]located, string) {
 	if !(countPages(at) == 1 && sameSort(at, distinct(p.Old)) && o.all(r, p, reading, at)) {
 		if at = o.beside(p, at); len(at) == 1 {
 			return at, ""

@@ -410,30 +410,7 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 		old.texts[0], now.texts[0] = q.unmarked(old, now)
 	}
 	cut := !now.literal && now.to < len(q.toks) && q.toks[now.to].kind == word && !q.bracketed(now.to)
-	listed := !now.literal && now.to+1 < len(q.toks) && q.toks[now.to].is(",") && q.toks[now.to+1].kind == word && codeWord(q.toks[now.to+1].text)
-	for _, o := range old.texts {
-		for _, n := range now.texts {
-			if first, _, more := strings.Cut(o, " "); more && article(strings.ToLower(first)) && now.article != "" {
-				n = now.article + " " + n
-			}
-			o, n = shortened(o, n)
-			if cut && !old.literal && strings.Contains(" "+strings.ToLower(o)+" ", " "+q.toks[now.to].low+" ") { // cut off within the text
-				continue
-			}
-			if cut && how == edit.Arrow && !old.literal && !sure(o, n) && !(q.toks[now.to].low == "in" && len(strings.Fields(o)) == len(strings.Fields(n))) {
-				continue // "a b -> a on b": the rest may belong to it
-			}
-			if listed && !alike(o, n) { // "the color to 21, 23, 26"
-				continue
-			}
-			if o != old.texts[0] && runStops[strings.ToLower(o)] { // "ought to -> should" says nothing of "to"
-				continue
-			}
-			if meant(o, n, old.literal, now.literal, how) {
-				r.Pairs = append(r.Pairs, edit.Pair{Old: o, New: n})
-			}
-		}
-	}
+	r.Pairs = q.pairs(old, now, how, cut)
 	if len(r.Pairs) == 0 {
 		return
 	}
@@ -448,17 +425,47 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 	}
 }
 
+// pairs are the ways in which two operands may be meant.
+func (q *reader) pairs(old, now operand, how edit.Cue, cut bool) (out []edit.Pair) {
+	listed := now.to+1 < len(q.toks) && q.toks[now.to].is(",") && q.toks[now.to+1].kind == word && codeWord(q.toks[now.to+1].text) // "the color to 21, 23, 26"
+	for _, o := range old.texts {
+		for _, n := range now.texts {
+			if first, _, more := strings.Cut(o, " "); more && article(strings.ToLower(first)) && now.article != "" {
+				n = now.article + " " + n
+			}
+			o, n = shortened(o, n)
+			if o != old.texts[0] && runStops[strings.ToLower(o)] { // "ought to -> should" says nothing of "to"
+				continue
+			}
+			if !now.literal && (listed && !alike(o, n) || cut && !old.literal && q.within(o, n, now.to, how)) {
+				continue
+			}
+			if meant(o, n, old.literal, now.literal, how) {
+				out = append(out, edit.Pair{Old: o, New: n})
+			}
+		}
+	}
+	return out
+}
+
+// within reports whether a word that a new text is cut off at may belong to it: "a b -> a on b", "a in b -> c in b".
+func (q *reader) within(old, now string, at int, how edit.Cue) bool {
+	stop := q.toks[at].low
+	if strings.Contains(" "+strings.ToLower(old)+" ", " "+stop+" ") {
+		return true
+	}
+	return how == edit.Arrow && !sure(old, now) && !(stop == "in" && len(strings.Fields(old)) == len(strings.Fields(now)))
+}
+
 // meant reports whether two texts may be an old and a new one. What is in quotes may; words without are hardly anything
 // else if they are code, names, or a slip of the pen away from each other.
 func meant(old, now string, oldQuoted, nowQuoted bool, how edit.Cue) bool {
 	switch {
-	case old == "" || now == "" || old == now || pronouns[strings.ToLower(old)] || len(old) > maxOperand || len(now) > maxOperand:
+	case old == now || pronouns[strings.ToLower(old)] || min(len(old), len(now)) == 0 || max(len(old), len(now)) > maxOperand:
 		return false
 	case oldQuoted && nowQuoted:
 		return !fragment(old, now)
-	case !oldQuoted && how != edit.Arrow && operandNouns[strings.ToLower(old)]: // it says what the other text is
-		return false
-	case !oldQuoted && pageFile(old) && !pageFile(now):
+	case !oldQuoted && (how != edit.Arrow && operandNouns[strings.ToLower(old)] || pageFile(old) && !pageFile(now)): // it says what the other text is
 		return false
 	case !inStep(old, now), numeric(old) != numeric(now) && !alike(old, now):
 		return false
@@ -702,12 +709,7 @@ func (q *reader) between(i int) {
 		return // "from" is read by itself
 	}
 	verb := i
-	for steps := 0; i < len(q.toks) && steps < 9; steps++ {
-		if t := q.toks[i]; !t.is(":") && t.kind != newline && (t.kind != word || !operandNouns[t.low] || t.low == "to") {
-			break
-		}
-		i++
-	}
+	i = q.introduced(i)
 	for k := i; k < len(q.toks) && k < i+12; k++ {
 		t := q.toks[k]
 		switch {
@@ -728,6 +730,17 @@ func (q *reader) between(i int) {
 			return
 		}
 	}
+}
+
+// introduced is behind the words that only lead to an operand.
+func (q *reader) introduced(i int) int {
+	for steps := 0; i < len(q.toks) && steps < 9; steps++ {
+		if t := q.toks[i]; !t.is(":") && t.kind != newline && (t.kind != word || !operandNouns[t.low] || t.low == "to") {
+			break
+		}
+		i++
+	}
+	return i
 }
 
 // pointed reports whether "to" stands before a text in quotes that something leads to, and another one is said behind it.

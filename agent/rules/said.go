@@ -253,6 +253,8 @@ type judgement struct {
 	words        int
 	wrong, right bool
 	fine, bad    bool // it is right as it is, or never right
+	denied       bool
+	wanted       bool // it is what is to come
 	leads        bool // to what follows: it ends with a colon
 	from, to     int
 }
@@ -275,12 +277,7 @@ func (q *reader) judged() {
 			continue
 		}
 		if j.words == 0 {
-			switch {
-			case i > 0 && list[i-1].leads && len(list[i-1].spans) == 0:
-				j.wrong, j.right = list[i-1].wrong, list[i-1].right
-			case i+1 < len(list) && len(list[i+1].spans) == 0:
-				j.wrong, j.right = list[i+1].wrong, list[i+1].right
-			}
+			j.wrong, j.right = saidBeside(list, i)
 		}
 		switch {
 		case j.wrong && !j.right:
@@ -313,6 +310,17 @@ func (q *reader) judged() {
 	}
 }
 
+// saidBeside is what the clause before or behind says of a text that stands by itself.
+func saidBeside(list []judgement, i int) (wrong, right bool) {
+	switch {
+	case i > 0 && list[i-1].leads && len(list[i-1].spans) == 0:
+		return list[i-1].wrong, list[i-1].right
+	case i+1 < len(list) && len(list[i+1].spans) == 0:
+		return list[i+1].wrong, list[i+1].right
+	}
+	return false, false
+}
+
 // others adds a text to several, if it is another one.
 func others(list []operand, o operand) []operand {
 	if slices.ContainsFunc(list, func(l operand) bool { return l.texts[0] == o.texts[0] }) {
@@ -324,20 +332,14 @@ func others(list []operand, o operand) []operand {
 // judgements cuts a request into clauses; not ok if one of them denies or reports something else.
 func (q *reader) judgements() (list []judgement, ok bool) {
 	var j judgement
-	denied, first, wanted := false, true, false
+	ok = true
 	flush := func(to int) {
-		if denied && (j.right || !j.wrong) { // not correct; what else is denied is not known
-			ok = ok && (j.right && !wanted || len(j.spans) == 0)
-			j.wrong, j.right = j.right, false
-		}
-		ok = ok && !(j.wrong && j.right && len(j.spans) > 0)
-		j.fine, j.bad = j.fine && !denied, j.bad && !denied
-		if j.to = to; len(j.spans) > 0 || j.words > 0 {
+		ok = j.close(to) && ok
+		if len(j.spans) > 0 || j.words > 0 {
 			list = append(list, j)
 		}
-		j, denied, first, wanted = judgement{from: to + 1}, false, true, false
+		j = judgement{from: to + 1}
 	}
-	ok = true
 	for i, t := range q.toks {
 		url := plainURL.FindString(t.text)
 		switch {
@@ -345,33 +347,48 @@ func (q *reader) judgements() (list []judgement, ok bool) {
 			j.spans = append(j.spans, q.quote(i))
 		case t.kind == word && url != "":
 			j.spans = append(j.spans, operand{texts: []string{strings.TrimRight(url, ".,;:!?*_")}, literal: true, from: i, to: i + 1})
-		case t.kind == word && (t.low == "but" || t.low == "whereas" || t.low == "while" || t.low == "and" && len(j.spans) > 0):
+		case t.kind == word && (contrasts[t.low] || t.low == "and" && len(j.spans) > 0):
 			flush(i)
-			continue
 		case t.kind == word:
-			j.words++
-			j.wrong = j.wrong || calledWrong[t.low]
-			j.right = j.right || calledRight[t.low] && !(first && changeVerbs[t.low])
-			wanted = wanted || calledRight[t.low] && !calledFine[t.low]
-			j.bad = j.bad || t.low == "wrong" || t.low == "incorrect"
-			j.fine = j.fine || calledFine[t.low] && !(first && changeVerbs[t.low])
-			denied = denied || t.low == "not" || t.low == "longer" || strings.HasSuffix(t.low, "n't") || strings.HasSuffix(t.low, "n’t")
 			ok = ok && !experiences[t.low]
+			j.hear(t.low)
+		case t.is(":") && len(j.spans) == 0 && j.words == 0:
 		case t.kind == mark || t.kind == newline:
 			j.leads = t.is(":")
-			if t.is(":") && len(j.spans) == 0 && j.words == 0 {
-				continue
-			}
 			flush(i)
-			continue
 		}
-		first = false
 	}
 	flush(len(q.toks))
 	return list, ok
 }
 
+// hear takes in a word of a clause.
+func (j *judgement) hear(w string) {
+	verb := len(j.spans)+j.words == 0 && changeVerbs[w] // "correct" it
+	j.words++
+	j.wrong = j.wrong || calledWrong[w]
+	j.bad = j.bad || w == "wrong" || w == "incorrect"
+	j.denied = j.denied || w == "not" || w == "longer" || strings.HasSuffix(w, "n't") || strings.HasSuffix(w, "n’t")
+	if !verb {
+		j.right = j.right || calledRight[w]
+		j.fine = j.fine || calledFine[w]
+		j.wanted = j.wanted || calledRight[w] && !calledFine[w]
+	}
+}
+
+// close ends a clause, and reports whether it is known what it says.
+func (j *judgement) close(to int) bool {
+	known := true
+	if j.denied && (j.right || !j.wrong) { // not correct; what else is denied is not known
+		known = j.right && !j.wanted || len(j.spans) == 0
+		j.wrong, j.right = j.right, false
+	}
+	j.fine, j.bad, j.to = j.fine && !j.denied, j.bad && !j.denied, to
+	return known && !(j.wrong && j.right && len(j.spans) > 0)
+}
+
 var (
+	contrasts   = wordSet(`but whereas while`)
 	calledWrong = wordSet(`wrong mistaken mistakenly accidentally wrongly incorrectly incorrect invalid outdated obsolete deprecated broken dead old previous former stale erroneous typo misspelled misspelling removed gone 404`)
 	calledFine  = wordSet(`correct right proper fine ok okay good valid works work exists exist supported`)
 	calledRight = wordSet(`correct right proper fine ok okay good new should expected updated valid supported intended suggested proposed now use instead`)
