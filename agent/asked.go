@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -54,9 +55,12 @@ func correct(q rules.Request, site *pages.Site, names *pages.Titles) *edit.Corre
 }
 
 // unknownPage is a path in the request that leads to no page.
-func unknownPage(q rules.Request, site *pages.Site) string {
+func unknownPage(q rules.Request, site *pages.Site, published string) string {
 	missing := ""
 	for _, m := range q.Places {
+		if f, _ := site.Public(m.Text); m.Kind == rules.URLMention && m.At && f == "" && published != "" && host(m.Text) != host(published) {
+			missing = m.Text // of another site
+		}
 		if m.Kind != rules.PathMention {
 			continue
 		}
@@ -66,6 +70,14 @@ func unknownPage(q rules.Request, site *pages.Site) string {
 		missing = m.Text
 	}
 	return missing
+}
+
+func host(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(u.Hostname(), "www.")
 }
 
 // asked carries out a request in people's words, if the documentation bears it out. It gives no result if the text names
@@ -79,9 +91,10 @@ func (a *Agent) asked(ctx context.Context, b *builtin, prompt string, names *pag
 	if q.Limit != "" {
 		return unsettled(op, fmt.Sprintf("%s may restrict what is meant, or ask for something else, and that is not known how to do", say.Quote(q.Limit)), nil, b.Site), true, nil
 	}
-	if name := unknownPage(q, b.Site); name != "" {
+	if name := unknownPage(q, b.Site, b.task.Project.SiteURL); name != "" {
 		return unsettled(op, fmt.Sprintf("there is no page %s", say.Quote(name)), nil, b.Site), true, nil
 	}
+	op.Translated = b.translated
 	b.ops = []edit.Operation{op}
 	b.todos = []api.Todo{{ID: "1", Content: say.OneLine(op.Todo(), 200), Status: "pending", Priority: "medium"}}
 	b.tell("Read the request in its own words")

@@ -64,6 +64,54 @@ func TestThePlacesOfTheSectionThatIsNamedAreOfferedFirst(t *testing.T) {
 	}
 }
 
+// Where a text stands in several places, the documentation and the other words of the request tell which is meant; where they do not,
+// it is asked back.
+func TestThePlaceIsToldByTheDocumentation(t *testing.T) {
+	for _, c := range []struct {
+		name, prompt, changed string
+		files                 map[string]string
+	}{
+		{"a slip that stands on one page alone", "docs: version typo\n\n`varsion` -> `version`", "a.md",
+			map[string]string{"a.md": "A varsion.\n\n```\nvarsion: 1\n```\n", "b.md": "The version.\n", "c.md": "A version.\n"}},
+		{"a word that stands on other pages too", "docs: typo\n\n`casual` -> `causal`", "",
+			map[string]string{"a.md": "A casual link. A casual walk.\n", "b.md": "A casual talk.\n", "c.md": "A causal link.\n", "d.md": "The causal one.\n"}},
+		{"a page by the words of its name", "typo in the rotation of logs: `keepp` -> `keepOld`", "log-rotation.md",
+			map[string]string{"log-rotation.md": "Set keepp.\n", "disks.md": "Set keepp.\n"}},
+		{"a title of one word is no name", "The commands of a fork of mine: use `keepOld` instead of `keepp`", "",
+			map[string]string{"cli.md": "# Commands\n\nSet keepp.\n", "disks.md": "Set keepp.\n"}},
+		{"a place by the words of its line", "a.md: change INFO to NOTE for the analysis duration message", "a.md",
+			map[string]string{"a.md": "Logs have INFO.\n\nThe message of the analysis duration is INFO.\n"}},
+		{"a version of what is named", "bump pygments from 2.18.0 to 2.19.2", "",
+			map[string]string{"a.md": "Dart 2.18.0 is needed.\n"}},
+		{"a mark of emphasis", "a.md: granchild -> grandchild", "a.md", map[string]string{"a.md": "The _granchild context_ is new.\n"}},
+		{"a sentence on a page of another site", "On https://other.example.org/guide it says \"a minute\", it should be \"an hour\".", "",
+			map[string]string{"a.md": "It takes a minute.\n"}},
+		{"a sentence on a page of the site", "On https://docs.example.org/a it says \"a minute\", it should be \"an hour\".", "a.md",
+			map[string]string{"a.md": "It takes a minute.\n", "b.md": "It takes a minute.\n"}},
+	} {
+		j := newJob(t, c.files)
+		j.project.SiteURL = "https://docs.example.org"
+		res := j.do(c.prompt)
+		changed := ""
+		for _, f := range res.Changes {
+			changed += f.Path
+		}
+		if changed != c.changed {
+			t.Errorf("%s: changed %q, wanted %q: %s", c.name, changed, c.changed, res.Message)
+		}
+	}
+}
+
+// A page and its translations have the text: the page is meant.
+func TestTranslationsAreLeftToTheirOwnRequests(t *testing.T) {
+	j := newJob(t, map[string]string{"mkdocs.yml": "site_name: A\nplugins:\n  - i18n:\n      docs_structure: folder\n      languages:\n        - locale: en\n          default: true\n        - locale: de\n",
+		"docs/en/a.md": "Set exbibite.\n", "docs/de/a.md": "Setze exbibite.\n"})
+	res := j.do("`exbibite` -> `exbibyte`")
+	if len(res.Changes) != 1 || res.Changes[0].Path != "docs/en/a.md" {
+		t.Error(res.Changes, res.Message)
+	}
+}
+
 func carriedOutAsWanted(t *testing.T, list string, maxRefused int) {
 	t.Helper()
 	docs := maintained(t)

@@ -144,6 +144,22 @@ func (r *work) editions() editionGroups {
 	return g
 }
 
+// translated are the pages that another page is in another language: the one without a language, or else the English one.
+func (r *work) translated() map[string]bool {
+	out := map[string]bool{}
+	for _, group := range r.editions().same {
+		for _, first := range []string{"", "en"} {
+			if slices.ContainsFunc(group, func(e edition) bool { return e.Language == first }) {
+				for _, e := range group {
+					out[e.file] = out[e.file] || e.Language != first
+				}
+				break
+			}
+		}
+	}
+	return out
+}
+
 // goneLines are the lines of a page that a change takes away.
 func (r *work) goneLines(c Change) map[string]bool {
 	old, err := r.Files.Original(cmp.Or(c.From, c.Path))

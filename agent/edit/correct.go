@@ -21,9 +21,12 @@ type Pair struct{ Old, New string }
 type Reading struct {
 	Pairs   []Pair
 	Cue     Cue
-	Literal bool // both texts are quoted
-	One     bool // one place is meant, whatever the text
-	Whole   bool // the first pair is all that is said: where its text stands, no part of it is meant
+	Literal bool   // both texts are quoted
+	One     bool   // one place is meant, whatever the text
+	Whole   bool   // the first pair is all that is said: where its text stands, no part of it is meant
+	Placed  bool   // it goes on with where it is, which must be a page, or it may belong to the text
+	Slip    bool   // it is said to be a slip of the pen, and is one away
+	Of      string // what the text is said of: it stands on the same line
 }
 
 // A Cue is what tells the old text from the new one.
@@ -51,6 +54,8 @@ type Correct struct {
 	Quoted   []string // longer texts that may show where one stands
 	Every    bool     // all occurrences are meant
 	Lines    []int    // the lines that are meant
+
+	Translated func() map[string]bool // pages that are another one in another language
 }
 
 func (o *Correct) Todo() string {
@@ -233,6 +238,9 @@ func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
 			p = back
 		}
 		if len(at) == 0 {
+			if n == 0 && reading.Whole && sameStart(p) {
+				break // what both begin with says where it stands, and it does not
+			}
 			continue
 		}
 		both, err := o.both(r, p, reading.Cue, at)
@@ -256,6 +264,11 @@ func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
 	if first != nil {
 		return first.Pair, nil, first
 	}
+	return o.missed(r, pairs)
+}
+
+// missed looks for the last parts of names that do not stand anywhere themselves.
+func (o *Correct) missed(r *Run, pairs []Pair) (Pair, []located, error) {
 	for _, p := range pairs {
 		if part, ok := unqualified(p); ok {
 			if at, err := o.places(r, part); err != nil || len(at) == 1 {
@@ -267,10 +280,19 @@ func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
 	return p, nil, &Doubt{Why: o.nothing(r).Error(), Pair: p}
 }
 
+// sameStart reports whether two texts begin with the same word.
+func sameStart(p Pair) bool {
+	a, b := strings.Fields(p.Old), strings.Fields(p.New)
+	return len(a) > 1 && len(b) > 1 && a[0] == b[0]
+}
+
 // both reports whether the other text stands there too, where that leaves open which one is wrong.
 func (o *Correct) both(r *Run, p Pair, cue Cue, at []located) (bool, error) {
 	switch cue {
-	case Unsure, Told:
+	case Unsure:
+		others, err := o.places(r, Pair{p.New, p.Old})
+		return len(others) > 0 && (len(o.In) == 0 && !misspelled(p) && !o.nonword(r, p, at) || o.stands(r, p.New, at)), err
+	case Told:
 		return o.stands(r, p.New, at), nil
 	case Either:
 		others, err := o.places(r, Pair{p.New, p.Old})
@@ -354,12 +376,12 @@ func occurrences(page *markup.Page, p Pair) (out []located) {
 		covered = spansOf(page.Src, wrapping(p.New))
 	}
 	for _, sp := range spansOf(page.Src, wrapping(p.Old)) {
-		if inWord(page.Src, sp, whole) || inside(sp, covered) {
+		if inWord(page.Src, sp, whole) && !(emphasized(page.Src, sp) && sortOf(page, sp) == "") || inside(sp, covered) {
 			continue
 		}
 		out = append(out, located{page, sp, asWrapped(string(page.Src[sp.Start:sp.End]), p), sortOf(page, sp), withinName(page.Src, sp)})
 	}
-	if len(out) > 0 || !strings.Contains(p.Old, " ") {
+	if len(out) > 0 || !strings.Contains(p.Old, " ") || strings.Contains(p.Old, "\n") { // lines are as they are, or not there
 		return out
 	}
 	// As a reader sees it: the words that differ are looked for within the text.
@@ -380,6 +402,13 @@ func occurrences(page *markup.Page, p Pair) (out []located) {
 		}
 	}
 	return out
+}
+
+// emphasized reports whether a text stands behind or before a single mark of emphasis that looks as if it were part of a word: _a b_.
+func emphasized(src []byte, sp markup.Span) bool {
+	word := func(i int) bool { return i >= 0 && i < len(src) && isWordRune(rune(src[i])) }
+	mark := func(i, out int) bool { return !word(i) || src[i] == '_' && !word(i+out) }
+	return mark(sp.Start-1, -1) && mark(sp.End, 1)
 }
 
 // withinName reports whether a text is the beginning or the end of a longer name, with a hyphen or a dot between.
@@ -466,17 +495,54 @@ func sortOf(p *markup.Page, sp markup.Span) string {
 
 // certain settles which of several places are meant, or says why that is not known.
 func (o *Correct) certain(r *Run, p Pair, reading Reading, at []located) ([]located, string) {
-	for _, l := range at {
-		if l.joined && (distinct(p.Old) || strings.Contains(p.Old, "-")) {
-			return nil, fmt.Sprintf("%s stands within a longer name in %s, line %d", say.Quote(p.Old), r.Site.Show(l.page.Path), lineOf(l.page, l.Start))
-		}
+	at, why := o.possible(r, p, reading, at)
+	if why != "" || len(at) == 1 {
+		return at, why
 	}
-	if len(at) == 1 {
+	at, done := o.pointed(r, p, at)
+	if !done {
+		at = o.passing(at)
+	}
+	if done || len(at) == 1 {
 		return at, ""
 	}
-	if named := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !slices.Contains(o.Lines, lineOf(l.page, l.Start)) }); len(named) > 0 {
+	return o.settled(r, p, reading, at)
+}
+
+// onLines are the places on the lines that are named.
+func (o *Correct) onLines(at []located) []located {
+	return slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !slices.Contains(o.Lines, lineOf(l.page, l.Start)) })
+}
+
+// possible leaves out places that cannot be meant, or says why none can be.
+func (o *Correct) possible(r *Run, p Pair, reading Reading, at []located) ([]located, string) {
+	if reading.Placed && len(o.In)+len(o.Near) == 0 {
+		return nil, fmt.Sprintf("it is not certain what else belongs to %s", say.Quote(p.New))
+	}
+	if reading.Of != "" && len(o.In) == 0 {
+		if at = slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !holds(lineAround(l), reading.Of) }); len(at) == 0 {
+			return nil, fmt.Sprintf("%s stands nowhere beside %s", say.Quote(p.Old), say.Quote(reading.Of))
+		}
+	}
+	if named := o.onLines(at); len(named) == 1 {
+		return named, ""
+	}
+	if !(reading.Slip && len(at) == 1) && (distinct(p.Old) || strings.Contains(p.Old, "-")) {
+		alone := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return l.joined })
+		if len(alone) == 0 || countPages(alone) < countPages(at) || len(o.In) == 0 && len(alone) < len(at) {
+			l := at[slices.IndexFunc(at, func(l located) bool { return l.joined })]
+			return nil, fmt.Sprintf("%s stands within a longer name in %s, line %d", say.Quote(p.Old), r.Site.Show(l.page.Path), lineOf(l.page, l.Start))
+		}
+		at = alone
+	}
+	return o.original(at), ""
+}
+
+// pointed keeps to the places that the request points at: by lines, a longer text, a section, a page; done if all that are left are meant.
+func (o *Correct) pointed(r *Run, p Pair, at []located) (left []located, done bool) {
+	if named := o.onLines(at); len(named) > 0 {
 		if at = named; len(at) == 1 || o.oneOnEach(at) {
-			return at, ""
+			return at, true
 		}
 	}
 	if narrowed := o.shownBy(r, p, at); len(narrowed) > 0 {
@@ -484,17 +550,21 @@ func (o *Correct) certain(r *Run, p Pair, reading Reading, at []located) ([]loca
 	}
 	if narrowed, oneEach := o.below(p, at); len(narrowed) > 0 {
 		if at = narrowed; oneEach && countPages(at) == 1 {
-			return at, ""
+			return at, true
 		}
 	}
 	if near := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !slices.Contains(o.Near, l.page.Path) }); len(near) > 0 {
 		at = near
 	}
-	if !distinct(p.Old) {
-		at = o.passing(at)
-	}
-	if len(at) == 1 {
-		return at, ""
+	return at, false
+}
+
+// settled says whether all of several places are meant, or the one that other words tell.
+func (o *Correct) settled(r *Run, p Pair, reading Reading, at []located) ([]located, string) {
+	if !(countPages(at) == 1 && sameSort(at, distinct(p.Old)) && o.all(r, p, reading, at)) {
+		if at = o.beside(p, at); len(at) == 1 {
+			return at, ""
+		}
 	}
 	one := true
 	for _, l := range at {
@@ -505,6 +575,8 @@ func (o *Correct) certain(r *Run, p Pair, reading Reading, at []located) ([]loca
 		return at, ""
 	case !one:
 		return nil, fmt.Sprintf("%s stands on %d pages", say.Quote(p.Old), countPages(at))
+	case reading.Slip && o.nonword(r, p, at):
+		return at, ""
 	case !sameSort(at, distinct(p.Old)):
 		return nil, fmt.Sprintf("%s stands %s in %s, in unlike places (%s)", say.Quote(p.Old), say.Times(len(at)), r.Site.Show(at[0].page.Path),
 			lines(at))
@@ -534,7 +606,7 @@ func (o *Correct) oneOnEach(at []located) bool {
 func (o *Correct) all(r *Run, p Pair, reading Reading, at []located) bool {
 	name := distinct(p.Old)
 	switch {
-	case misspelled(p):
+	case misspelled(p), reading.Slip && o.nonword(r, p, at):
 		return true
 	case (reading.One || len(o.Lines) > 0 || reading.Cue >= Told) && !o.Every:
 		return false
@@ -544,6 +616,33 @@ func (o *Correct) all(r *Run, p Pair, reading Reading, at []located) bool {
 		return !o.stands(r, p.New, at)
 	}
 	return false
+}
+
+// original leaves out translations of pages, if a text stands on others too: the request is about what is translated.
+func (o *Correct) original(at []located) []located {
+	if o.Translated == nil || countPages(at) < 2 || strings.Contains(strings.ToLower(o.Rest), "transl") {
+		return at
+	}
+	translated := o.Translated()
+	if left := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return translated[l.page.Path] }); len(left) > 0 {
+		return left
+	}
+	return at
+}
+
+// nonword reports whether the documentation itself shows that a text is no word: it stands on one page alone, and the one that is
+// meant, which is but a slip of the pen away and no other form of it, stands on others.
+func (o *Correct) nonword(r *Run, p Pair, at []located) bool {
+	if len(p.Old) < 6 || strings.Contains(p.New, p.Old) || strings.Contains(p.Old, p.New) || len(at) > 20 {
+		return false
+	}
+	whole := &Correct{}
+	all, err := whole.places(r, p)
+	if err != nil || countPages(all) != 1 {
+		return false
+	}
+	right, err := whole.places(r, Pair{p.New, p.Old})
+	return err == nil && countPages(right) > 1
 }
 
 // misspelled reports whether the old text is a known misspelling of the new one, has a word twice, or the wrong article:
@@ -652,18 +751,81 @@ func pagesOf(at []located) (out []*markup.Page) {
 	return out
 }
 
-// passing keeps to the one page whose title or name stands among the words of the request, if there is one alone.
+// passing keeps to the one page whose title or name stands among the other words of the request, and no other one's that
+// says more.
 func (o *Correct) passing(at []located) []located {
-	var named []*markup.Page
-	for _, p := range pagesOf(at) {
-		if pages.NamedIn(p, o.Rest) {
-			named = append(named, p)
-		}
-	}
-	if len(named) != 1 {
+	list := pagesOf(at)
+	if len(list) < 2 || len(list) > 200 {
 		return at
 	}
-	return slices.DeleteFunc(slices.Clone(at), func(l located) bool { return l.page != named[0] })
+	said := pages.Words(o.Rest)
+	best := telling(len(list), func(i int) map[string]bool { return pages.NamedBy(list[i], said) })
+	if best < 0 {
+		return at
+	}
+	return slices.DeleteFunc(slices.Clone(at), func(l located) bool { return l.page != list[best] })
+}
+
+// beside keeps to the one place of a page that the other words of the request tell from the rest, by those that stand on its
+// line and in the heading above it: two of them at least.
+func (o *Correct) beside(p Pair, at []located) []located {
+	if len(at) < 2 || len(at) > 50 || countPages(at) != 1 {
+		return at
+	}
+	said := pages.Words(o.Rest)
+	for w := range pages.Words(p.Old + " " + p.New) {
+		delete(said, w)
+	}
+	best := telling(len(at), func(i int) map[string]bool {
+		has := shared(said, pages.Words(lineAround(at[i])+" "+headingOver(at[i].page, at[i].Start)))
+		if len(has) < 2 {
+			return nil
+		}
+		return has
+	})
+	if best < 0 {
+		return at
+	}
+	return at[best : best+1]
+}
+
+// telling is the one of several that has all words that any other has, and more; -1 if there is none.
+func telling(n int, words func(int) map[string]bool) int {
+	best, most := -1, map[string]bool{}
+	all := make([]map[string]bool, n)
+	for i := range all {
+		if all[i] = words(i); len(all[i]) > len(most) {
+			best, most = i, all[i]
+		}
+	}
+	for i, has := range all {
+		if i == best {
+			continue
+		}
+		if len(has) >= len(most) || len(shared(has, most)) < len(has) {
+			return -1
+		}
+	}
+	return best
+}
+
+func shared(a, b map[string]bool) map[string]bool {
+	out := map[string]bool{}
+	for w := range a {
+		if b[w] {
+			out[w] = true
+		}
+	}
+	return out
+}
+
+func lineAround(l located) string {
+	src := l.page.Src
+	end := len(src)
+	if n := bytes.IndexByte(src[l.End:], '\n'); n >= 0 {
+		end = l.End + n
+	}
+	return string(src[pages.LineStart(src, l.Start):end])
 }
 
 // below are the places in the sections that the request names, and whether each stands in one of its own.

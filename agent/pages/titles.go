@@ -1,12 +1,14 @@
 package pages
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
 	"unicode"
 
 	"docent/agent/workspace"
+	"docent/internal/wordset"
 	"docent/site/markup"
 )
 
@@ -120,3 +122,37 @@ func NamedIn(p *markup.Page, sentence string) bool {
 		return len(n) > 5 && !workspace.IsIndex(name+".md") && strings.Contains(text, n)
 	})
 }
+
+// NamedBy are the words of the name or the title of a page, if all of them are among some words, with the words of its folders that
+// are; nil if not. A title of one word is no name: it is said for other reasons too.
+func NamedBy(p *markup.Page, said map[string]bool) map[string]bool {
+	for i, name := range []string{workspace.Stem(path.Base(p.Path)), p.Title()} {
+		words := Words(name)
+		if len(words) <= i || len(words) == 0 || slices.ContainsFunc(slices.Collect(maps.Keys(words)), func(w string) bool { return !said[w] }) {
+			continue
+		}
+		for w := range Words(path.Dir(p.Path)) {
+			if said[w] {
+				words[w] = true
+			}
+		}
+		return words
+	}
+	return nil
+}
+
+// Words are the words of a text that may tell one page from another, each in one form.
+func Words(text string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if one := strings.TrimSuffix(w, "s"); len(one) > 2 && !usual[w] && !usual[one] {
+			out[one[:min(len(one), 7)]] = true // configure, configuration
+		}
+	}
+	return out
+}
+
+// usual are words that say nothing of a page.
+var usual = wordset.Of(`the and for with from that this into not are was has have but you your use using used when instead should doc page guide readme index example file name
+	link url typo fix fixed update updated change changed replace replaced correct corrected spelling wrong incorrect text word line sentence section documentation docs markdown
+	adoc rst mdx html com www http https one all some other there their which where what how can will it`)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"docent/agent/edit"
 	"docent/agent/workspace"
@@ -32,6 +33,7 @@ type Request struct {
 type Mention struct {
 	Text string
 	Kind MentionKind
+	At   bool // it is said that something stands there
 }
 
 // A MentionKind is how a page is named.
@@ -55,11 +57,10 @@ var (
 	linkMarkup  = regexp.MustCompile(`!?\[([^\]\n]*)\]\(([^)\s]*)\)`)
 	checkbox    = regexp.MustCompile(`(?m)^[ \t]*[-*] \[[ xX]\].*$`)
 	trailer     = regexp.MustCompile(`(?mi)^(?:signed-off-by|co-authored-by|reviewed-by|change-type|(?:-{3,}|_{3,}))\b?.*$`)
-	commitScope = regexp.MustCompile(`(?m)^(?:feat|fix|docs?|chore|refactor|style|content|i18n|bug)(?:\([^)\n]*\))?!?:[ \t]`)
+	commitScope = regexp.MustCompile(`(?m)^(?:feat|fix|docs?|chore|refactor|style|content|i18n|bug)(?:\(([^)\n]*)\))?!?:[ \t]`)
 	templated   = regexp.MustCompile(`(?mi)^(?:name|about|labels|assignees|title): .*$`)
 	plainURL    = regexp.MustCompile("https?://[^\\s)>\\]\"'`<]+")
 	quotation   = regexp.MustCompile(`(?m)^[ \t]*>[ \t]?([^\n“”]+)$`)
-	wrapped     = regexp.MustCompile(`(?i)\b(instead|rather|in place)\n[ \t]*(of|than)\b`)
 	lineNumber  = regexp.MustCompile(`(?i)(?:\blines? |\.(?:mdx?|rst|adoc|markdown):)(\d{1,6}\b(?:(?:,| and| &|, and) (?:line )?\d{1,6}\b)*)(?:[^-–\w]|$)`)
 	digits      = regexp.MustCompile(`\d+`)
 	issueNumber = regexp.MustCompile(`^#\d+$`)
@@ -80,11 +81,11 @@ func blank(re *regexp.Regexp, s string) string {
 // Read looks for changes and pages in a text. It decides nothing.
 func Read(text string) Request {
 	text = strings.ReplaceAll(text[:min(len(text), maxRequest)], "\r\n", "\n")
+	scope := commitScope.FindStringSubmatch(text)
 	for _, re := range []*regexp.Regexp{htmlComment, struck, checkbox, trailer, templated, commitScope} {
 		text = blank(re, text)
 	}
-	text = quotation.ReplaceAllString(text, "“$1”")
-	text = wrapped.ReplaceAllString(text, "$1 $2")
+	text = unwrapped(quotation.ReplaceAllString(text, "“$1”"))
 	q := &reader{parser: &parser{}, used: map[int]bool{}}
 	text = q.unlinked(text)
 	q.src, q.toks = text, lex(text)
@@ -94,10 +95,16 @@ func Read(text string) Request {
 	q.sections()
 	q.labels()
 	q.twoAlike()
+	q.judged()
 	q.mentions()
 	q.rest()
+	if s := q.contradicted(); s != "" {
+		q.req.Limit = s
+	}
 	single := slices.ContainsFunc(q.toks, func(t token) bool { return t.kind == word && singled[t.low] })
 	for i, r := range q.req.Readings { // a typo that is another word altogether happened in one place
+		q.req.Readings[i].Slip = (q.slipped || slices.ContainsFunc(q.toks, func(t token) bool { return faults[t.low] })) &&
+			slices.ContainsFunc(r.Pairs, func(p edit.Pair) bool { return slip(p.Old, p.New, 3, 1) })
 		q.req.Readings[i].One = single || q.slipped && !slices.ContainsFunc(r.Pairs, func(p edit.Pair) bool { return slip(p.Old, p.New, 3, 1) })
 	}
 	for _, m := range lineNumber.FindAllStringSubmatch(text, 20) {
@@ -108,6 +115,9 @@ func Read(text string) Request {
 		}
 	}
 	q.req.Rest = q.passing()
+	if scope != nil {
+		q.req.Rest += scope[1]
+	}
 	return q.req
 }
 
@@ -151,7 +161,7 @@ func (q *reader) unlinked(s string) string {
 		b.WriteString(s[at:m[0]] + s[m[2]:m[3]])
 		at = m[1]
 		if url := s[m[4]:m[5]]; strings.HasPrefix(url, "http") {
-			q.mention(Mention{url, URLMention})
+			q.mention(Mention{Text: url, Kind: URLMention})
 		}
 	}
 	return b.String() + s[at:]
@@ -210,7 +220,15 @@ func shown(t token) string {
 func broken(s string) bool { return strings.HasSuffix(s, "..") || strings.HasSuffix(s, "…") }
 
 // bare is a word as it is meant: without marks of emphasis and brackets.
-func bare(t token) string { return strings.Trim(t.text, `*_,"'“”‘’()`) }
+func bare(t token) string { return unemphasized(t.text) }
+
+func unemphasized(s string) string {
+	s = strings.Trim(s, `*,"'“”‘’()`)
+	if len(s) > 2 && s[0] == '_' && s[len(s)-1] == '_' && s[1] != '_' {
+		return strings.Trim(s[1:len(s)-1], `*"'“”‘’`)
+	}
+	return s
+}
 
 // gaps are what may stand between a cue and its operand.
 func (q *reader) gap(i int) bool {
@@ -309,16 +327,24 @@ func (q *reader) run(from, to int) string {
 	if to-from == 1 {
 		return bare(q.toks[from])
 	}
-	s := strings.Trim(q.src[q.toks[from].start:q.toks[to-1].end], `*_,"'“”‘’()`)
+	s := unemphasized(q.src[q.toks[from].start:q.toks[to-1].end])
 	return strings.Join(strings.Fields(s), " ")
 }
 
+// arrow reports whether a word is an arrow: drawn with strokes, or a character that is one.
 func arrow(s string) bool {
 	switch s {
-	case "->", "→", "=>", "-->", "--->", "==>", "⇒", "–>", "—>", "-to->", "➡", "➡️", "➔", "➙", "➜", "➝", "➞", "⟶", "⇨", ">>":
+	case "->", "=>", "-->", "--->", "==>", "–>", "—>", "-to->", ">>", "»":
 		return true
 	}
-	return false
+	r, n := utf8.DecodeRuneInString(s)
+	return n > 1 && unicode.Is(arrows, r) && strings.TrimPrefix(s[n:], "\ufe0f") == ""
+}
+
+// arrows are the blocks of Unicode that are arrows, and those of the dingbats.
+var arrows = &unicode.RangeTable{
+	R16: []unicode.Range16{{0x2190, 0x21ff, 1}, {0x2794, 0x27be, 1}, {0x27f0, 0x27ff, 1}, {0x2900, 0x297f, 1}, {0x2b00, 0x2b11, 1}},
+	R32: []unicode.Range32{{0x1f800, 0x1f8ff, 1}},
 }
 
 // codeWord reports whether a word without quotes can only be meant as it is written.
@@ -380,28 +406,17 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 		now.texts = lengths(now.texts, old.texts)
 	}
 	old, now = q.unpointed(old, now)
-	cut := !now.literal && now.to < len(q.toks) && q.toks[now.to].kind == word && !q.bracketed(now.to)
-	for _, o := range old.texts {
-		for _, n := range now.texts {
-			if first, _, more := strings.Cut(o, " "); more && article(strings.ToLower(first)) && now.article != "" {
-				n = now.article + " " + n
-			}
-			o, n = shortened(o, n)
-			if cut && how == edit.Arrow && !old.literal && !sure(o, n) { // "a b -> a on b": the rest may belong to it
-				continue
-			}
-			if o != old.texts[0] && runStops[strings.ToLower(o)] { // "ought to -> should" says nothing of "to"
-				continue
-			}
-			if meant(o, n, old.literal, now.literal, how) {
-				r.Pairs = append(r.Pairs, edit.Pair{Old: o, New: n})
-			}
-		}
+	if old.literal && now.literal && len(old.texts) == 1 && len(now.texts) == 1 {
+		old.texts[0], now.texts[0] = q.unmarked(old, now)
 	}
+	cut := !now.literal && now.to < len(q.toks) && q.toks[now.to].kind == word && !q.bracketed(now.to)
+	r.Pairs = q.pairs(old, now, how, cut)
 	if len(r.Pairs) == 0 {
 		return
 	}
 	r.Cue, r.Literal = how, old.literal && now.literal
+	r.Placed = cut && how == edit.Arrow && !old.literal && q.toks[now.to].low == "in" &&
+		!slices.ContainsFunc(r.Pairs, func(p edit.Pair) bool { return sure(p.Old, p.New) })
 	q.req.Readings = append(q.req.Readings, r)
 	for _, o := range []operand{old, now} {
 		for i := o.from; i < o.to; i++ {
@@ -410,15 +425,49 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 	}
 }
 
+// pairs are the ways in which two operands may be meant.
+func (q *reader) pairs(old, now operand, how edit.Cue, cut bool) (out []edit.Pair) {
+	listed := now.to+1 < len(q.toks) && q.toks[now.to].is(",") && q.toks[now.to+1].kind == word && codeWord(q.toks[now.to+1].text) // "the color to 21, 23, 26"
+	for _, o := range old.texts {
+		for _, n := range now.texts {
+			if first, _, more := strings.Cut(o, " "); more && article(strings.ToLower(first)) && now.article != "" {
+				n = now.article + " " + n
+			}
+			o, n = shortened(o, n)
+			if o != old.texts[0] && runStops[strings.ToLower(o)] { // "ought to -> should" says nothing of "to"
+				continue
+			}
+			if !now.literal && (listed && !alike(o, n) || cut && !old.literal && q.within(o, n, now.to, how)) {
+				continue
+			}
+			if meant(o, n, old.literal, now.literal, how) {
+				out = append(out, edit.Pair{Old: o, New: n})
+			}
+		}
+	}
+	return out
+}
+
+// within reports whether a word that a new text is cut off at may belong to it: "a b -> a on b", "a in b -> c in b".
+func (q *reader) within(old, now string, at int, how edit.Cue) bool {
+	stop := q.toks[at].low
+	if strings.Contains(" "+strings.ToLower(old)+" ", " "+stop+" ") {
+		return true
+	}
+	return how == edit.Arrow && !sure(old, now) && !(stop == "in" && len(strings.Fields(old)) == len(strings.Fields(now)))
+}
+
 // meant reports whether two texts may be an old and a new one. What is in quotes may; words without are hardly anything
 // else if they are code, names, or a slip of the pen away from each other.
 func meant(old, now string, oldQuoted, nowQuoted bool, how edit.Cue) bool {
 	switch {
-	case old == "" || now == "" || old == now || pronouns[strings.ToLower(old)] || len(old) > maxOperand || len(now) > maxOperand:
+	case old == now || pronouns[strings.ToLower(old)] || min(len(old), len(now)) == 0 || max(len(old), len(now)) > maxOperand:
 		return false
 	case oldQuoted && nowQuoted:
 		return !fragment(old, now)
-	case !inStep(old, now):
+	case !oldQuoted && (how != edit.Arrow && operandNouns[strings.ToLower(old)] || pageFile(old) && !pageFile(now)): // it says what the other text is
+		return false
+	case !inStep(old, now), numeric(old) != numeric(now) && !alike(old, now):
 		return false
 	case alike(old, now), len(old) > 3 && strings.Contains(now, old):
 		return true
@@ -433,6 +482,9 @@ func inStep(old, now string) bool {
 	a, b := strings.Fields(old), strings.Fields(now)
 	return len(a) == len(b) || strings.EqualFold(a[0], b[0]) || len(a) == 1 && codeWord(old)
 }
+
+// numeric reports whether a text is a number, or the number of a version.
+func numeric(s string) bool { return strings.Trim(s, "0123456789.") == "" }
 
 // oneOff reports whether two runs of words differ in one word of several: "plugin register", "plugin add".
 func oneOff(old, now string) bool {
@@ -521,10 +573,12 @@ func (q *reader) at(i int) {
 		q.typoTo(i)
 	case t.text == ">":
 		q.slip(i)
+	case substitution.MatchString(t.text):
+		q.substitute(i)
 	case strings.Contains(t.text, "->") && !strings.Contains(t.text, "-->"), strings.Contains(t.text, "→"), strings.Contains(t.text, "=>"):
 		q.joined(i)
 	case t.low == "from":
-		q.between(i + 1)
+		q.from(i)
 	case changeVerbs[t.low]:
 		q.between(i + 1)
 		if q.words(i+1, "to") || q.words(i+1, "with") || q.words(i+1, "by") {
@@ -607,14 +661,18 @@ func (q *reader) arrow(i int) {
 	}
 	if i == from || i-from >= 8 || i+1 >= to || to-i >= 8 || to-from <= 3 ||
 		slices.ContainsFunc(q.toks[from:to], func(t token) bool { return t.kind != word || pageFile(t.text) }) ||
-		slices.ContainsFunc(q.toks[i+1:to], func(t token) bool { return beforePlace[t.low] }) {
+		slices.ContainsFunc(q.toks[i+1:to], func(t token) bool { return arrow(t.text) }) ||
+		slices.ContainsFunc(q.toks[i+1:to], func(t token) bool {
+			return beforePlace[t.low] && q.toks[i-1].low != q.toks[to-1].low && !slices.ContainsFunc(q.toks[from:i], func(o token) bool { return o.low == t.low })
+		}) {
 		return
 	}
 	whole := edit.Pair{Old: q.run(from, i), New: q.run(i+1, to)}
 	if len(q.req.Readings) == before {
 		q.add(operand{texts: []string{whole.Old}, literal: true, from: from, to: i}, operand{texts: []string{whole.New}, literal: true, from: i + 1, to: to}, edit.Arrow)
 	}
-	if n := len(q.req.Readings); n > before {
+	if n := len(q.req.Readings); n > before && (inStep(whole.Old, whole.New) ||
+		!slices.ContainsFunc(q.req.Readings[n-1].Pairs, func(p edit.Pair) bool { return p.New == whole.New && alike(p.Old, p.New) })) {
 		last := &q.req.Readings[n-1]
 		last.Pairs = slices.Insert(slices.DeleteFunc(last.Pairs, func(p edit.Pair) bool { return p == whole }), 0, whole)
 		last.Whole, last.Literal = true, false
@@ -651,20 +709,20 @@ func (q *reader) between(i int) {
 		return // "from" is read by itself
 	}
 	verb := i
-	for steps := 0; i < len(q.toks) && steps < 9; steps++ {
-		if t := q.toks[i]; !t.is(":") && t.kind != newline && (t.kind != word || !operandNouns[t.low] || t.low == "to") {
-			break
-		}
-		i++
-	}
+	i = q.introduced(i)
 	for k := i; k < len(q.toks) && k < i+12; k++ {
 		t := q.toks[k]
 		switch {
 		case t.is("."), t.is(";"), t.kind == newline && k > i && !q.beside(k), k > i && arrow(t.text):
 			return // an arrow is read by itself
+		case t.low == "from" && t.kind == word: // is read by itself
+			return
 		case k > verb && t.low == "to" && q.sample(verb, k):
 			return
 		case k > i && (t.low == "to" || t.low == "with" || t.low == "by" || t.low == "into"):
+			if t.low == "to" && q.pointed(i, k) { // the link to x, to y
+				continue
+			}
 			if now := q.behind(k + 1); !q.contrasted(now) && !leadsTo[q.toks[k-1].low] {
 				q.add(q.among(i, k), now, edit.Verb)
 				q.next(now)
@@ -672,6 +730,30 @@ func (q *reader) between(i int) {
 			return
 		}
 	}
+}
+
+// introduced is behind the words that only lead to an operand.
+func (q *reader) introduced(i int) int {
+	for steps := 0; i < len(q.toks) && steps < 9; steps++ {
+		if t := q.toks[i]; !t.is(":") && t.kind != newline && (t.kind != word || !operandNouns[t.low] || t.low == "to") {
+			break
+		}
+		i++
+	}
+	return i
+}
+
+// pointed reports whether "to" stands before a text in quotes that something leads to, and another one is said behind it.
+func (q *reader) pointed(from, to int) bool {
+	if q.lastLiteral(from, to) >= 0 || to+1 >= len(q.toks) || !literalToken(q.toks[to+1]) {
+		return false
+	}
+	for k := to + 2; k < len(q.toks) && k < to+8 && !q.toks[k].ends(); k++ {
+		if literalToken(q.toks[k]) {
+			return q.toks[to+2].low == "to" || q.toks[to+2].low == "with" || q.toks[to+2].low == "by"
+		}
+	}
+	return false
 }
 
 // next reads what a list of changes goes on with: "a" to "b", and "c" to "d".
@@ -806,6 +888,9 @@ func (q *reader) instead(i, next int) {
 		switch {
 		case t.kind == word && experiences[t.low]: // what happened to somebody
 			return
+		case k > 0 && calledWrong[q.toks[k-1].low] && t.low == "use": // mistaken use of x
+			q.add(first, second, edit.Should)
+			return
 		case modals[t.low], t.low == "use", t.low == "refer", t.low == "reference":
 			q.add(second, first, edit.Should)
 			return
@@ -869,7 +954,7 @@ func (q *reader) contrasted(o operand) bool {
 func (q *reader) misspelled(i int) {
 	var lits []int
 	says := -1
-	for k := i + 1; k < len(q.toks) && k < i+16 && len(lits) < 2 && !q.toks[k].is("."); k++ {
+	for k := i + 1; k < len(q.toks) && k < i+16 && len(lits) < 2 && !q.toks[k].is(".") && !(q.toks[k].kind == newline && q.toks[k-1].kind == newline); k++ {
 		if q.toks[k].low == "instead" { // is read by itself
 			return
 		}
@@ -888,6 +973,7 @@ func (q *reader) misspelled(i int) {
 // patch reads a diff in a fenced block: what goes and what comes in its place.
 func (q *reader) patch(t token) {
 	var old, now []string
+	came := byte(0)
 	flush := func() {
 		if len(old) > 0 && len(now) > 0 && len(old)+len(now) < 60 {
 			q.req.Readings = append(q.req.Readings, edit.Reading{Pairs: []edit.Pair{{Old: strings.Join(old, "\n"),
@@ -900,16 +986,21 @@ func (q *reader) patch(t token) {
 		switch {
 		case strings.HasPrefix(line, "---"), strings.HasPrefix(line, "+++"):
 			if f := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line[3:]), "a/"), "b/"); workspace.PathLike(f) && t.info == "diff" {
-				q.mention(Mention{f, PathMention})
+				q.mention(Mention{Text: f, Kind: PathMention})
 			}
 		case t.info != "diff" && t.info != "patch" && !bareDiff(t.text):
 			return
 		case strings.HasPrefix(line, "-"):
-			if len(now) > 0 {
+			if len(now) > 0 && len(old) > 0 && came == '+' {
 				flush()
 			}
+			came = '-'
 			old = append(old, strings.TrimSpace(line[1:]))
 		case strings.HasPrefix(line, "+"):
+			if came == '-' && len(old) > 0 { // what came before it is no part of it
+				now = nil
+			}
+			came = '+'
 			now = append(now, strings.TrimSpace(line[1:]))
 		default:
 			flush()
@@ -1016,7 +1107,7 @@ func (q *reader) twoAlike() {
 }
 
 var (
-	faults   = wordSet(`fix fixed fixes correct misspelled misspelling spelling`)
+	faults   = wordSet(`fix fixed fixes correct corrects corrected misspelled misspelling spelling`)
 	verdicts = wordSet(`is are was were wrong right not no`)
 )
 
@@ -1041,7 +1132,7 @@ func payload(body string) string {
 // mentions finds the pages that the request names.
 func (q *reader) mentions() {
 	if title, _, ok := strings.Cut(strings.SplitN(strings.TrimSpace(q.src), "\n", 2)[0], ": "); ok && len(title) < 100 {
-		q.mention(Mention{title, TitleMention})
+		q.mention(Mention{Text: title, Kind: TitleMention})
 	}
 	for i, t := range q.toks {
 		name := strings.Trim(t.text, `*_()[]:,"'`)
@@ -1053,16 +1144,16 @@ func (q *reader) mentions() {
 			q.quoted(t)
 			name = strings.TrimSpace(t.text)
 			if url == name && !q.used[i] {
-				q.mention(Mention{url, URLMention})
+				q.mention(Mention{Text: url, Kind: URLMention})
 			}
 		}
 		switch {
 		case q.used[i]:
 		case (t.kind == word || literalToken(t)) && pageFile(name):
-			q.mention(Mention{name, PathMention})
+			q.mention(Mention{Text: name, Kind: PathMention})
 			q.used[i] = true
 		case t.kind == word && url != "":
-			q.mention(Mention{strings.TrimRight(url, ".,;:!?*_"), URLMention})
+			q.mention(Mention{strings.TrimRight(url, ".,;:!?*_"), URLMention, i > 0 && (q.toks[i-1].low == "in" || q.toks[i-1].low == "on" || q.toks[i-1].low == "at")})
 			q.used[i] = true
 		case t.kind == word:
 			q.titles(i)
@@ -1079,7 +1170,7 @@ func (q *reader) titles(i int) {
 			to++
 		}
 		if to <= i+4 { // the clause ends with it
-			q.mention(Mention{q.run(i+1, to), TitleMention})
+			q.mention(Mention{Text: q.run(i+1, to), Kind: TitleMention})
 		}
 	}
 	if !mentionNouns[t.low] {
@@ -1087,11 +1178,11 @@ func (q *reader) titles(i int) {
 	}
 	for from := i - 1; from >= 0 && from >= i-7 && (q.toks[from].kind == word || literalToken(q.toks[from])); from-- {
 		if literalToken(q.toks[from]) {
-			q.mention(Mention{shown(q.toks[from]), TitleMention})
+			q.mention(Mention{Text: shown(q.toks[from]), Kind: TitleMention})
 			break
 		}
-		q.mention(Mention{q.run(from, i), TitleMention})
-		q.mention(Mention{q.run(from, i+1), TitleMention})
+		q.mention(Mention{Text: q.run(from, i), Kind: TitleMention})
+		q.mention(Mention{Text: q.run(from, i+1), Kind: TitleMention})
 	}
 }
 

@@ -18,16 +18,17 @@ var (
 		`not (?:quite |entirely |completely |really )?(?:sure|certain)|unsure|uncertain|wonder(?:ing)?|don['’]t know|no idea|whether|either|nobody|no one|never|one day|tomorrow|or not|discuss|decide|debate|` +
 		`if|unless|until|next (?:release|version)|in the future|out of scope|not now|(?:for )?another (?:pr|pull request|time)|` +
 		`from (?:version|release) \S+ on|avoid|tried|typed|broke|nothing happened|revert(?:s|ed)?|undo|roll(?:ed)? back|(?:old|previous|earlier) version (?:said|had|was)|(?:everything|all|anything) but|` +
-		`instead of (?:changing|replacing|renaming|updating|fixing)|nicht|keine?n?|niemals|jamais|nunca|niet|nooit|inte|ikke|aldrig|once \S+ (?:is|are|has|have|was))\b|^once\b|, once\b|(?:^|\s)(?:não|не)(?:\s|$)|不要|不应|不该|勿`)
+		`disputed?|rejected|declined|vetoed|not (?:yet )?(?:accepted|approved|agreed)|false positive|upstream|fork|translations?|` +
+		`instead of (?:changing|replacing|renaming|updating|fixing)|nicht|keine?n?|niemals|jamais|nunca|niet|nooit|inte|ikke|aldrig|once \S+ (?:is|are|has|have|was))\b|^once\b|, once\b|^after (?:i|we|you)\b|(?:^|\s)(?:não|не)(?:\s|$)|不要|不应|不该|勿`)
 	retracts = regexp.MustCompile(`(?i)\b(?:never ?mind|i disagree|please (?:ignore|disregard|close)|not a typo|(?:right|correct|fine|ok|okay) as (?:it )?is|no longer (?:relevant|needed|an issue)|` +
-		`i was wrong|works? as intended|forget (?:it|this|that)|won['’]?t ?fix|please (?:revert|undo)|keep it|rather (?:not|don['’]t))\b|^-1\b|^no$`)
+		`i was wrong|works? as intended|forget (?:it|this|that)|won['’]?t ?fix|please (?:revert|undo)|keep it|rather (?:not|don['’]t))\b|^(?:rejected|declined|withdrawn|reverted|wontfix|not (?:yet )?(?:accepted|approved|agreed))\b|^(?:this )?reverts? (?:commit|#|")|^-1\b|^no$`)
 	told         = regexp.MustCompile(`(?i)\b(?:some(?:one|body)|he|she|they) (?:asked|wrote|said|proposed|suggested|wants|wanted)\b|^(?:we|i|you|one) (?:might|may|could|can)\b`)
 	struck       = regexp.MustCompile(`(?s)~~[^~]+~~`)
 	misspells    = wordSet(`misspelled misspelt mis-spelled mis-spelt mistyped`)
 	misspellings = wordSet(`misspelling mis-spelling spelling typo mistyping`)
 	faultNouns   = wordSet(`typo typos error errors mistake mistakes bug issue problem place places case spelling`)
 	singled      = wordSet(`duplicate first second third last`)
-	experiences  = wordSet(`get gets got getting receive receives received see sees saw pass passes passed passing send sends sent throws threw returns returned prints printed outputs`)
+	experiences  = wordSet(`expects reports reported complains complained warns warned found find get gets got getting receive receives received see sees saw pass passes passed passing send sends sent throws threw returns returned prints printed outputs`)
 	factual      = wordSet(`actually really called named correct actual right proper`)
 	sampleWords  = wordSet(`it this that the code snippet sample example command line lines block following text sentence to`)
 )
@@ -58,6 +59,17 @@ func (q *reader) unpointed(old, now operand) (operand, operand) {
 		old.texts, now.texts = []string{o}, []string{n}
 	}
 	return old, now
+}
+
+// unmarked are two texts in quotation marks without the mark behind one of them that belongs to the sentence: "have" instead of "has."
+func (q *reader) unmarked(old, now operand) (string, string) {
+	o, n := old.texts[0], now.texts[0]
+	a, b := strings.TrimRight(o, ".,"), strings.TrimRight(n, ".,")
+	quote := func(x operand) bool { return q.toks[x.from].kind == literalText && q.src[q.toks[x.from].start] != '`' }
+	if quote(old) && quote(now) && a != b && a != "" && b != "" && (a != o) != (b != n) {
+		return a, b
+	}
+	return o, n
 }
 
 var (
@@ -97,6 +109,59 @@ func shortened(old, now string) (string, string) {
 	}
 	return old, now
 }
+
+// unwrapped joins the lines of a paragraph that was broken at a width.
+func unwrapped(s string) string {
+	lines := strings.Split(s, "\n")
+	var b strings.Builder
+	fence := false
+	for i, line := range lines {
+		b.WriteString(line)
+		fence = fence != strings.HasPrefix(strings.TrimSpace(line), "```")
+		switch {
+		case i == len(lines)-1:
+		case !fence && len(line) >= narrowest && !strings.HasSuffix(line, "”") && goesOn.MatchString(lines[i+1]):
+			b.WriteByte(' ')
+		default:
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+const narrowest = 40 // bytes of a line that may have been broken
+
+// goesOn matches a line that goes on with a sentence: it begins with a small letter or a text in quotes.
+var goesOn = regexp.MustCompile("^(?:[a-z][a-z,]* |[`'\"][^`'\"]+[`'\"][ ,.])")
+
+// substitution matches s/old/new/, as sed has it.
+var substitution = regexp.MustCompile(`^s/[^/]+(?:$|/)`)
+
+// substitute reads s/old/new/, with blanks within.
+func (q *reader) substitute(i int) {
+	end := min(q.toks[i].start+200, len(q.src))
+	if nl := strings.IndexByte(q.src[q.toks[i].start:end], '\n'); nl >= 0 {
+		end = q.toks[i].start + nl
+	}
+	m := substituted.FindStringSubmatchIndex(q.src[q.toks[i].start:end])
+	if m == nil {
+		return
+	}
+	to := i
+	for to < len(q.toks) && q.toks[to].start < q.toks[i].start+m[1] {
+		to++
+	}
+	text := func(n int) operand {
+		return operand{texts: []string{strings.TrimSpace(q.src[q.toks[i].start+m[n] : q.toks[i].start+m[n+1]])}, literal: true, from: i, to: to}
+	}
+	now := 4
+	if m[4] < 0 {
+		now = 6
+	}
+	q.add(text(2), text(now), edit.Arrow)
+}
+
+var substituted = regexp.MustCompile(`^s/([^/]+)/(?:([^/]+)/|([^/\s),;]+))`)
 
 func wordRune(r rune) bool {
 	return r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r > 127
@@ -138,7 +203,207 @@ func (q *reader) hedged(pos, end int) bool {
 		}
 	}
 	said := strings.ReplaceAll(b.String(), " ,", ",")
-	return hedges.MatchString(said) || told.MatchString(said)
+	return hedges.MatchString(said) || told.MatchString(said) || q.foreign(pos, end)
+}
+
+// foreign reports whether a sentence is about something else than the documentation: of those who write, or another product.
+func (q *reader) foreign(pos, end int) bool {
+	for i := pos; i+1 < end; i++ {
+		next := strings.TrimRight(q.toks[i+1].low, "'’s")
+		switch q.toks[i].low {
+		case "my", "our", "his", "her":
+			if q.toks[i+1].kind == word && !ownWords[next] && !ownWords[q.toks[i+1].low] {
+				return true
+			}
+		case "another", "other", "different":
+			if otherThings[next] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var (
+	ownWords = wordSet(`opinion view understanding reading mind mistake fault bad english knowledge doc docs documentation page pages guide guides example examples readme site website tutorial tutorials
+		book own previous last pr pull patch fix change request issue manual code sample samples team`)
+	otherThings = wordSet(`product project tool program site website app application library fork repo repository package company`)
+)
+
+// contradicted is a sentence that says of the old text of a reading that it is right, or of the new one that it is wrong.
+func (q *reader) contradicted() string {
+	list, _ := q.judgements()
+	for _, j := range list {
+		if len(j.spans) != 1 || j.fine == j.bad || j.fine && j.wrong {
+			continue
+		}
+		text := j.spans[0].texts[0]
+		for _, r := range q.req.Readings {
+			if r.Literal && (j.fine && r.Pairs[0].Old == text || j.bad && r.Pairs[0].New == text) {
+				return strings.TrimSpace(q.src[q.toks[j.from].start:q.toks[j.to-1].end])
+			}
+		}
+	}
+	return ""
+}
+
+// A judgement is a clause with what it says of a text: that it is wrong, or that it is what should stand there.
+type judgement struct {
+	spans        []operand
+	words        int
+	wrong, right bool
+	fine, bad    bool // it is right as it is, or never right
+	denied       bool
+	wanted       bool // it is what is to come
+	leads        bool // to what follows: it ends with a colon
+	from, to     int
+}
+
+// judged reads a request that says of one text that it is wrong and of another one that it is right, in clauses of their own.
+func (q *reader) judged() {
+	if len(q.req.Readings) > 0 {
+		return
+	}
+	list, ok := q.judgements()
+	if !ok {
+		return
+	}
+	var wrong, right, named []operand
+	for i, j := range list {
+		if len(j.spans) != 1 {
+			if len(j.spans) > 1 {
+				named = append(named, j.spans...)
+			}
+			continue
+		}
+		if j.words == 0 {
+			j.wrong, j.right = saidBeside(list, i)
+		}
+		switch {
+		case j.wrong && !j.right:
+			wrong = others(wrong, j.spans[0])
+		case j.right && !j.wrong:
+			right = others(right, j.spans[0])
+		case !j.fine:
+			named = append(named, j.spans[0])
+		}
+	}
+	kin := func(o operand) operand { // the one text that is like it, of those of which nothing is said
+		var found []operand
+		for _, n := range named {
+			if alike(n.texts[0], o.texts[0]) {
+				found = others(found, n)
+			}
+		}
+		if len(found) != 1 {
+			return operand{}
+		}
+		return found[0]
+	}
+	switch {
+	case len(wrong) == 1 && len(right) == 1:
+		q.add(wrong[0], right[0], edit.Should)
+	case len(wrong) == 1 && len(right) == 0:
+		q.add(wrong[0], kin(wrong[0]), edit.Should)
+	case len(wrong) == 0 && len(right) == 1:
+		q.add(kin(right[0]), right[0], edit.Should)
+	}
+}
+
+// saidBeside is what the clause before or behind says of a text that stands by itself.
+func saidBeside(list []judgement, i int) (wrong, right bool) {
+	switch {
+	case i > 0 && list[i-1].leads && len(list[i-1].spans) == 0:
+		return list[i-1].wrong, list[i-1].right
+	case i+1 < len(list) && len(list[i+1].spans) == 0:
+		return list[i+1].wrong, list[i+1].right
+	}
+	return false, false
+}
+
+// others adds a text to several, if it is another one.
+func others(list []operand, o operand) []operand {
+	if slices.ContainsFunc(list, func(l operand) bool { return l.texts[0] == o.texts[0] }) {
+		return list
+	}
+	return append(list, o)
+}
+
+// judgements cuts a request into clauses; not ok if one of them denies or reports something else.
+func (q *reader) judgements() (list []judgement, ok bool) {
+	var j judgement
+	ok = true
+	flush := func(to int) {
+		ok = j.close(to) && ok
+		if len(j.spans) > 0 || j.words > 0 {
+			list = append(list, j)
+		}
+		j = judgement{from: to + 1}
+	}
+	for i, t := range q.toks {
+		url := plainURL.FindString(t.text)
+		switch {
+		case literalToken(t) && !pageFile(t.text) && !strings.Contains(shown(t), "\n"):
+			j.spans = append(j.spans, q.quote(i))
+		case t.kind == word && url != "":
+			j.spans = append(j.spans, operand{texts: []string{strings.TrimRight(url, ".,;:!?*_")}, literal: true, from: i, to: i + 1})
+		case t.kind == word && (contrasts[t.low] || t.low == "and" && len(j.spans) > 0):
+			flush(i)
+		case t.kind == word:
+			ok = ok && !experiences[t.low]
+			j.hear(t.low)
+		case t.is(":") && len(j.spans) == 0 && j.words == 0:
+		case t.kind == mark || t.kind == newline:
+			j.leads = t.is(":")
+			flush(i)
+		}
+	}
+	flush(len(q.toks))
+	return list, ok
+}
+
+// hear takes in a word of a clause.
+func (j *judgement) hear(w string) {
+	verb := len(j.spans)+j.words == 0 && changeVerbs[w] // "correct" it
+	j.words++
+	j.wrong = j.wrong || calledWrong[w]
+	j.bad = j.bad || w == "wrong" || w == "incorrect"
+	j.denied = j.denied || w == "not" || w == "longer" || strings.HasSuffix(w, "n't") || strings.HasSuffix(w, "n’t")
+	if !verb {
+		j.right = j.right || calledRight[w]
+		j.fine = j.fine || calledFine[w]
+		j.wanted = j.wanted || calledRight[w] && !calledFine[w]
+	}
+}
+
+// close ends a clause, and reports whether it is known what it says.
+func (j *judgement) close(to int) bool {
+	known := true
+	if j.denied && (j.right || !j.wrong) { // not correct; what else is denied is not known
+		known = j.right && !j.wanted || len(j.spans) == 0
+		j.wrong, j.right = j.right, false
+	}
+	j.fine, j.bad, j.to = j.fine && !j.denied, j.bad && !j.denied, to
+	return known && !(j.wrong && j.right && len(j.spans) > 0)
+}
+
+var (
+	contrasts   = wordSet(`but whereas while`)
+	calledWrong = wordSet(`wrong mistaken mistakenly accidentally wrongly incorrectly incorrect invalid outdated obsolete deprecated broken dead old previous former stale erroneous typo misspelled misspelling removed gone 404`)
+	calledFine  = wordSet(`correct right proper fine ok okay good valid works work exists exist supported`)
+	calledRight = wordSet(`correct right proper fine ok okay good new should expected updated valid supported intended suggested proposed now use instead`)
+)
+
+// from reads "from X to Y", of what stands before it. What the text was to become is no change of its own: a release, a number.
+func (q *reader) from(i int) {
+	n := len(q.req.Readings)
+	q.between(i + 1)
+	if len(q.req.Readings) == n || i == 0 || q.toks[i-1].kind != word {
+		return
+	}
+	if r := &q.req.Readings[n]; !slices.ContainsFunc(r.Pairs, func(p edit.Pair) bool { return !numeric(p.Old) }) && !changeVerbs[q.toks[i-1].low] && !operandNouns[q.toks[i-1].low] {
+		r.Of = bare(q.toks[i-1])
+	}
 }
 
 // sure reports whether two texts without quotes are the ones that are meant, whatever follows: they are like each other, or code.
@@ -168,25 +433,30 @@ func (q *reader) writtenAs(i int) {
 	}
 }
 
-// contrast reads "Y, not X", in quotes or in code.
+// contrast reads "Y, not X": in quotes, in code, or a slip of the pen away from each other.
 func (q *reader) contrast(i int) {
 	how := edit.Told
 	if q.slipped {
 		how = edit.Should
 	}
-	first := q.before(i, false)
-	if literalToken(q.toks[i+1]) {
-		if first.literal {
-			q.add(q.quote(i+1), first, how)
+	at := i
+	if at > 0 && q.toks[at-1].low == "and" {
+		at--
+	}
+	first, second := q.before(at, false), q.behind(i+1)
+	switch {
+	case !first.ok() || !second.ok() || first.literal != second.literal:
+	case first.literal:
+		q.add(second, first, how)
+	default:
+		if code := q.code(first.from, first.to); len(code) == 1 && !alike(first.texts[len(first.texts)-1], bare(q.toks[second.from])) && codeWord(strings.Fields(second.texts[0])[0]) { // the x method, not y
+			q.add(operand{texts: []string{bare(q.toks[second.from])}, from: second.from, to: second.from + 1}, operand{texts: code, from: first.from, to: first.to}, how)
+			return
 		}
-		return
-	}
-	if !first.ok() || first.literal {
-		return
-	}
-	old, now := bare(q.toks[i+1]), first.texts[len(first.texts)-1]
-	if q.toks[i+1].kind == word && codeWord(old) && codeWord(now) {
-		q.add(operand{texts: []string{old}, from: i + 1, to: i + 2}, operand{texts: []string{now}, from: first.to - 1, to: first.to}, how)
+		first.texts = slices.DeleteFunc(first.texts, func(f string) bool {
+			return !alike(second.texts[0], f) || strings.Count(second.texts[0], " ") != strings.Count(f, " ")
+		})
+		q.add(second, first, how)
 	}
 }
 
