@@ -439,17 +439,25 @@ func addToMapping(src []byte, at []string, key, value string) (out []byte, why s
 		return nil, "does not have it in a form that can be edited"
 	}
 	out = bytes.Join(y.lines, nil)
-	var now yaml.Node
-	if err := formats.YAML(out, &now); err != nil || len(now.Content) == 0 {
+	if !holdsEntry(out, append(slices.Clone(at), key)) {
 		return nil, "cannot be edited by itself"
 	}
-	node = now.Content[0]
-	for _, part := range append(slices.Clone(at), key) {
+	return out, ""
+}
+
+// holdsEntry reports whether a file of YAML has an entry.
+func holdsEntry(src []byte, at []string) bool {
+	var doc yaml.Node
+	if err := formats.YAML(src, &doc); err != nil || len(doc.Content) == 0 {
+		return false
+	}
+	node := doc.Content[0]
+	for _, part := range at {
 		if _, node = entryOf(node, part); node == nil {
-			return nil, "cannot be edited by itself"
+			return false
 		}
 	}
-	return out, ""
+	return true
 }
 
 // yamlLines is a file of YAML as it is edited.

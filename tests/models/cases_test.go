@@ -336,6 +336,36 @@ func TestWhatAPageSaysNoLongerIsAnsweredNoMore(t *testing.T) {
 	}
 }
 
+// Siblings of C34: a page that names its groups is nobody else's, in whichever form its front matter is.
+func TestAPageOfAGroupIsNobodyElses(t *testing.T) {
+	t.Parallel()
+	const secret = "The salary of grade nine is 78,000 crowns.\n"
+	trees := map[string]corpora.Tree{}
+	for name, front := range map[string]string{"a text": "---\ngroups: staff\n---\n", "texts": "---\ngroups: staff, board\n---\n", "a list in lines": "---\ngroups:\n  - staff\n---\n", "in TOML": "+++\ngroups = [\"staff\"]\n+++\n",
+		"in JSON": "{\n\"groups\": [\"staff\"]\n}\n", "behind a blank line": "\n---\ngroups: [staff]\n---\n", "behind a byte order mark": "\uFEFF---\ngroups: [staff]\n---\n", "not opened": "groups: [staff]\n---\n",
+		"not closed": "---\ngroups: [staff]\n\n", "of a named language": "---yaml\ngroups: [staff]\n---\n", "with carriage returns": "---\r\ngroups: [staff]\r\n---\r\n", "that does not parse": "---\ntitle: a: b\ngroups: [staff]\n---\n",
+		"of a number": "---\ngroups: 7\n---\n", "in capitals": "---\nGroups: [staff]\n---\n"} {
+		trees[name] = corpora.Tree{"pay.md": []byte(front + "\n" + secret)}
+	}
+	trees["an included part"] = corpora.Tree{"docs.json": []byte(`{"navigation": {"pages": ["index", "pay"]}}`), "pay.mdx": []byte("---\ntitle: Pay\ngroups: [staff]\n---\nimport Pay from \"/snippets/pay.mdx\";\n\n<Pay />\n"), "snippets/pay.mdx": []byte(secret)}
+	trees["Quarto"] = corpora.Tree{"pay.qmd": []byte("---\ngroups: [staff]\n---\n\n" + secret)}
+	for name, tree := range trees {
+		t.Run(name, func(t *testing.T) {
+			a, p := newAsker(t), api.Project{ID: "case"}
+			a.indexed["case"] = true
+			tree["index.md"] = []byte("# Acme\n\nHello.\n")
+			if _, err := a.library.Update(t.Context(), p, tree, func(int, int) {}); err != nil {
+				t.Fatal(err)
+			}
+			said, cited, _ := a.ask(t, "case", "What is the salary of grade nine?", nil)
+			hits, err := a.library.Search(t.Context(), "case", search.Query{Text: "salary grade nine", Limit: 5})
+			if err != nil || len(hits) > 0 || strings.Contains(said+a.cards, "78,000") {
+				t.Errorf("found %v, %v, answered %q from %v", hits, err, said, cited)
+			}
+		})
+	}
+}
+
 func folder(t *testing.T, dir string) corpora.Tree {
 	t.Helper()
 	tree := corpora.Tree{}
