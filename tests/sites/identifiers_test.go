@@ -37,7 +37,11 @@ func TestIdentifiersAreThoseOfThePrograms(t *testing.T) {
 				if n%5 == 4 {
 					label = fmt.Sprintf(".. _%s:\n\n", []string{"start", "syncing", "below the label", "Summary"}[n/5%4])
 				}
-				return label + text + "\n" + strings.Repeat("-", 2*len(text)+3) + "\n\nText.\n\n"
+				said := "Text."
+				if n%6 == 1 {
+					said = fmt.Sprintf("Text [%d]_, [#]_, [#n%d]_, and ``[1]_``::\n\n  code [1]_\n\n.. [%d] A note.\n.. [#] Another.\n.. [#n%d] A named one.", n, n, n, n)
+				}
+				return label + text + "\n" + strings.Repeat("-", 2*len(text)+3) + "\n\n" + said + "\n\n"
 			}},
 		{"Asciidoctor", "a.adoc", []string{"asciidoctor", "-q", "-o", "-", "-"}, h2, "= Top\n\n", func(text string, n int) string {
 			label := ""
