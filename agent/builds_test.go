@@ -136,7 +136,7 @@ func TestGeneratorsBuildTheirSitesAfterEachEdit(t *testing.T) {
 					args = append(args, strings.ReplaceAll(a, "OUT", out))
 				}
 				run := exec.CommandContext(t.Context(), command, args...)
-				run.Dir = dir
+				run.Dir, run.Env = dir, append(os.Environ(), "DOCUSAURUS_NO_PERSISTENT_CACHE=true") // sites of several tests share its modules
 				if said, err := run.CombinedOutput(); err != nil || strings.Contains(string(said), "[ERROR]") {
 					t.Fatalf("%s: %s: %v\n%s", after, b.command, err, said)
 				}

@@ -121,7 +121,7 @@ func builtBy(t *testing.T, s map[string]string, tree corpora.Tree) (out string) 
 	}
 	build := exec.CommandContext(t.Context(), program, command[1:]...)
 	build.Dir = dir
-	build.Env = append(os.Environ(), "CI=1", "NEXT_TELEMETRY_DISABLED=1", "ASTRO_TELEMETRY_DISABLED=1")
+	build.Env = append(os.Environ(), "CI=1", "DOCUSAURUS_NO_PERSISTENT_CACHE=true", "NEXT_TELEMETRY_DISABLED=1", "ASTRO_TELEMETRY_DISABLED=1")
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", s["build"], err, said)
 	}
