@@ -9,6 +9,7 @@ import (
 
 	"docent/agent/say"
 	"docent/agent/workspace"
+	"docent/internal/glob"
 	"docent/site"
 	"docent/site/markup"
 )
@@ -19,6 +20,7 @@ func (r *work) notices(changes []Change) {
 	if r.Undone {
 		return
 	}
+	generated := r.generated()
 	var made []string
 	var pages []Change
 	for _, c := range changes {
@@ -30,7 +32,11 @@ func (r *work) notices(changes []Change) {
 		if err != nil || !workspace.IsText(old) {
 			continue
 		}
-		if said := markup.Parse(from, old).Generated(); said != "" {
+		said := markup.Parse(from, old).Generated()
+		if said == "" && generated.Ignores(from, false) {
+			said = ".gitattributes: linguist-generated"
+		}
+		if said != "" {
 			made = append(made, fmt.Sprintf("%s (%s)", r.Site.Show(c.Path), say.Quote(say.OneLine(said, 120))))
 		}
 		pages = append(pages, c)
@@ -41,6 +47,24 @@ func (r *work) notices(changes []Change) {
 		r.Kept("%d of the changed pages say that they are generated, so that the changes are lost when they are made again: %s", len(made), say.List(made))
 	}
 	r.siblings(pages)
+}
+
+// generated are the files that the repository names as made by programs, as code hosts know them.
+func (r *work) generated() *glob.GitIgnore {
+	list := &glob.GitIgnore{}
+	src, err := r.Files.Original(".gitattributes")
+	if err != nil {
+		return list
+	}
+	var names []string
+	for line := range strings.Lines(string(src)) {
+		if f := strings.Fields(line); len(f) > 1 && !strings.HasPrefix(f[0], "#") &&
+			slices.ContainsFunc(f[1:], func(a string) bool { return a == "linguist-generated" || a == "linguist-generated=true" }) {
+			names = append(names, f[0])
+		}
+	}
+	list.Add("", strings.Join(names, "\n"))
+	return list
 }
 
 // An edition is a page with the version and language that it is in.

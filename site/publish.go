@@ -53,7 +53,8 @@ func (s *Site) Decide(entries []Entry, now time.Time) []Decision {
 		e := &entries[i]
 		d.entries[e.Path] = e
 		if base := path.Base(e.Path); s.Kind == api.SiteHugo && hugoFormats[strings.ToLower(path.Ext(base))] {
-			if stem, _, _ := strings.Cut(base, "."); stem == "index" && !d.projectLeavesOut(e.Path) {
+			_, _, content := s.treeOf(e.Path)
+			if stem, _, _ := strings.Cut(base, "."); stem == "index" && (content || len(s.trees) == 0) && !d.projectLeavesOut(e.Path) {
 				d.bundles[path.Dir(e.Path)] = e.Path
 			}
 		}

@@ -503,7 +503,7 @@ var Translations = strings.Fields(
 	`ar bg bn ca cs da de el en es et fa fi fr he hi hr hu ja ko lt lv ms nb nl pl pt ro ru sk sl sr sv ta th tr uk ur vi zh
 	pt-br zh-cn zh-tw zh-hans zh-hant en-us en-gb es-419 fr-ca`)
 
-var pageExtensions = map[string]bool{".md": true, ".mdx": true, ".markdown": true, ".html": true, ".htm": true,
+var pageExtensions = map[string]bool{".md": true, ".mdx": true, ".markdown": true, ".mkd": true, ".mkdn": true, ".mdown": true, ".html": true, ".htm": true,
 	".txt": true, ".rst": true, ".adoc": true, ".asciidoc": true, ".ipynb": true, ".qmd": true, ".rmd": true, ".mdoc": true, ".org": true}
 
 // IsPDF tells from its name a file that sites show as it is, and that holds text for readers all the same.

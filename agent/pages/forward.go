@@ -419,6 +419,9 @@ func addToMapping(src []byte, at []string, key, value string) (out []byte, why s
 	case found == len(at) && block:
 		y.lead(node, key, value)
 		y.insert(lastLine(node), indent(node.Content[0].Column-1)+entry)
+	case found == len(at) && y.flow(node, key, value):
+		line, at := y.lines[node.Line-1], node.Column // behind the brace
+		y.lines[node.Line-1] = slices.Concat(line[:at], []byte(strings.TrimSuffix(entry, y.eol)+", "), line[at:])
 	case found == len(at) && empty: // nothing in it yet
 		y.insert(name.Line, indent(name.Column+1)+entry)
 	case found == 0 && len(at) == 1:
@@ -436,17 +439,25 @@ func addToMapping(src []byte, at []string, key, value string) (out []byte, why s
 		return nil, "does not have it in a form that can be edited"
 	}
 	out = bytes.Join(y.lines, nil)
-	var now yaml.Node
-	if err := formats.YAML(out, &now); err != nil || len(now.Content) == 0 {
+	if !holdsEntry(out, append(slices.Clone(at), key)) {
 		return nil, "cannot be edited by itself"
 	}
-	node = now.Content[0]
-	for _, part := range append(slices.Clone(at), key) {
+	return out, ""
+}
+
+// holdsEntry reports whether a file of YAML has an entry.
+func holdsEntry(src []byte, at []string) bool {
+	var doc yaml.Node
+	if err := formats.YAML(src, &doc); err != nil || len(doc.Content) == 0 {
+		return false
+	}
+	node := doc.Content[0]
+	for _, part := range at {
 		if _, node = entryOf(node, part); node == nil {
-			return nil, "cannot be edited by itself"
+			return false
 		}
 	}
-	return out, ""
+	return true
 }
 
 // yamlLines is a file of YAML as it is edited.
@@ -461,6 +472,20 @@ func (y *yamlLines) insert(line int, text string) {
 		text = y.eol + strings.TrimSuffix(text, y.eol)
 	}
 	y.lines[line-1] = append(bytes.Clone(y.lines[line-1]), text...)
+}
+
+// flow reports whether a mapping stands in braces that an entry can be added to.
+func (y *yamlLines) flow(node *yaml.Node, key, value string) bool {
+	if node.Kind != yaml.MappingNode || node.Style&yaml.FlowStyle == 0 || len(node.Content) == 0 || strings.ContainsAny(key+value, ",[]{}") {
+		return false
+	}
+	for i := 0; i < len(node.Content); i += 2 {
+		if node.Content[i].Value == value || node.Content[i+1].Value == key {
+			return false // what leads to the page, or hides it, stands on the same line
+		}
+	}
+	line := y.lines[node.Line-1]
+	return node.Column <= len(line) && line[node.Column-1] == '{'
 }
 
 // lead makes the entries that led to a page lead on, and takes out one that would hide where it is now.

@@ -287,7 +287,11 @@ func readFront(r *Record, src *Source, front map[string]any) {
 	}
 	r.Keywords = append(r.Keywords, leaves(front["params"])...)
 	r.Tags = list("tags", "tag")
-	r.Groups = list("groups")
+	for key := range front {
+		if strings.EqualFold(key, "groups") { // one that is spelled otherwise opens no page
+			r.Groups = append(r.Groups, list(key)...)
+		}
+	}
 	r.Version = text("version")
 	if tag := text("language", "lang", "locale"); site.IsLanguage(tag) { // a page about Python may say language: python
 		r.Language = tag

@@ -56,7 +56,7 @@ func Markup(name string) bool {
 }
 
 var signs = [][]byte{[]byte("{{"), []byte("{%"), []byte("{!"), []byte("8<-"), []byte("@include"), []byte("<<<"), []byte("\n{:"),
-	[]byte("{:"), []byte("[["), []byte("<Snippet"), []byte("<Markdown"), []byte("<Code "), []byte("<h1 "), []byte("<h2 "), []byte("<h3 "), []byte("<h4 "), []byte("*["), []byte("[!code"), []byte("[TOC]")}
+	[]byte("{:"), []byte("[["), []byte("<Snippet"), []byte("<Markdown"), []byte("<Code "), []byte("<include"), []byte("<h1 "), []byte("<h2 "), []byte("<h3 "), []byte("<h4 "), []byte("*["), []byte("[!code"), []byte("[TOC]")}
 
 // Concerns reports whether a file may be other than it is written.
 func Concerns(rules *Rules, name string, content []byte) bool {
@@ -257,6 +257,8 @@ func (x *expander) file(name string, content []byte, props map[string]any, child
 		return notebook(content)
 	case ".org":
 		return org(content)
+	case ".qmd", ".rmd":
+		content = quarto(front.Values, content)
 	}
 	made := x.directives(name, content, props)
 	if x.Kind == api.SiteSphinx {

@@ -139,7 +139,7 @@ func (x *expander) module(file string, p *markup.Page) *module {
 	}
 	kept.Write(code[at:])
 	var used []string
-	for _, at := range m.expressions(p) {
+	for _, at := range append(m.expressions(p), givenCode(p)...) {
 		root, _, _ := strings.Cut(strings.TrimSpace(string(p.Src[at.Start:at.End])), ".")
 		if m.local[root] && !slices.Contains(used, root) {
 			used = append(used, root)
@@ -150,6 +150,18 @@ func (x *expander) module(file string, p *markup.Page) *module {
 		m.values, _ = script.Exports("page.mdx", kept.String(), x.program)["docentUses"].(map[string]any)
 	}
 	return m
+}
+
+// givenCode are the expressions that components are given code by.
+func givenCode(p *markup.Page) (out []markup.Span) {
+	for _, t := range p.Tags {
+		for _, a := range t.Attrs {
+			if a.Name == "code" && a.Kind == "expression" {
+				out = append(out, a.Value)
+			}
+		}
+	}
+	return out
 }
 
 // program reads a file that a page imports values of: of MDX the program in it.
@@ -229,6 +241,15 @@ func (m *module) shown(x *expander, p *markup.Page, t *markup.Tag) (file string,
 	if file, ok = m.components[t.Name]; ok {
 		return file, true
 	}
+	if t.Name == "include" && t.Partner >= 0 { // Fumadocs's
+		of, _, _ := strings.Cut(strings.TrimSpace(string(p.Src[t.Span.End:p.Tags[t.Partner].Span.Start])), "#")
+		names := x.beside(x.stack[len(x.stack)-1], of)
+		if slices.ContainsFunc(t.Attrs, func(a markup.Attr) bool { return a.Name == "cwd" }) {
+			names = []string{path.Join(x.Root, of)}
+		}
+		file, _ = x.find(names...)
+		return file, file != ""
+	}
 	fern := x.Kind == api.SiteFern && (t.Name == "Markdown" || t.Name == "Code")
 	for _, a := range t.Attrs {
 		switch of := string(p.Src[a.Value.Start:a.Value.End]); {
@@ -239,6 +260,23 @@ func (m *module) shown(x *expander, p *markup.Page, t *markup.Tag) (file string,
 		}
 	}
 	return file, file != ""
+}
+
+// coded is the code of a component that is given it by name, as Astro's Code is.
+func (m *module) coded(x *expander, p *markup.Page, t *markup.Tag) (text, bool) {
+	for _, a := range t.Attrs {
+		if a.Name != "code" || a.Kind != "expression" {
+			continue
+		}
+		of := strings.TrimSpace(string(p.Src[a.Value.Start:a.Value.End]))
+		if made, ok := m.expression(x, of, nil, ""); ok && m.raw[of] != "" {
+			return made, true
+		} else if ok {
+			made, ok = x.code("", made, true)
+			return append(append(text("\n\n"), made...), "\n\n"...), ok
+		}
+	}
+	return nil, false
 }
 
 // tag replaces a component that shows a file, and drops one that only a program shows.
@@ -256,6 +294,9 @@ func (m *module) tag(x *expander, p *markup.Page, i int, props map[string]any) (
 		end, inner = p.Tags[t.Partner].Span.End, string(p.Src[t.Span.End:p.Tags[t.Partner].Span.Start])
 	}
 	file, ok := m.shown(x, p, t)
+	if made, shows := m.coded(x, p, t); shows {
+		return edit{t.Span.Start, end, made}, true
+	}
 	if !ok {
 		return edit{t.Span.Start, t.Span.End, nil}, drops(t)
 	}
@@ -275,7 +316,7 @@ func (m *module) tag(x *expander, p *markup.Page, i int, props map[string]any) (
 	}
 	raw, err := x.load(file)
 	var made text
-	if x.Kind == api.SiteFern && t.Name == "Code" {
+	if x.Kind == api.SiteFern && t.Name == "Code" || t.Name == "include" && !strings.HasPrefix(strings.ToLower(path.Ext(file)), ".md") {
 		made, ok = x.code(file, raw, true)
 	} else {
 		made, ok = x.include(file, bytes.TrimSpace(raw), given, inner)

@@ -20,43 +20,70 @@ func notebook(content []byte) []byte {
 				Name string `json:"name"`
 			} `json:"language_info"`
 		} `json:"metadata"`
-		Cells []struct {
-			Type    string `json:"cell_type"`
-			Source  any    `json:"source"`
-			Outputs []struct {
-				Text any            `json:"text"`
-				Data map[string]any `json:"data"`
-			} `json:"outputs"`
-		} `json:"cells"`
+		Cells      []cell `json:"cells"`
+		Worksheets []struct {
+			Cells []cell `json:"cells"`
+		} `json:"worksheets"` // of the third format
 	}
 	if formats.JSON(content, &doc) != nil {
 		return nil
 	}
+	for _, w := range doc.Worksheets {
+		doc.Cells = append(doc.Cells, w.Cells...)
+	}
 	lang := cmp.Or(doc.Metadata.Language.Name, doc.Metadata.Kernel.Language, "python")
 	var out text
-	for _, cell := range doc.Cells {
-		source := joined(cell.Source)
-		switch {
-		case strings.TrimSpace(source) == "":
-		case cell.Type == "markdown":
-			out.write(source + "\n\n")
-		case cell.Type == "code":
-			out.write(fence(lang, source) + "\n\n")
-		}
-		for _, o := range cell.Outputs {
-			shown := joined(o.Text)
-			if shown == "" {
-				shown = joined(o.Data["text/plain"])
-			}
-			if shown = ansi.ReplaceAllString(shown, ""); strings.TrimSpace(shown) != "" && len(shown) < 20_000 {
-				out.write(fence("", shown) + "\n\n")
-			}
-		}
+	for _, c := range doc.Cells {
+		c.write(&out, lang)
 		if len(out) > mostMade {
 			break
 		}
 	}
 	return out
+}
+
+// A cell is one of a notebook.
+type cell struct {
+	Type    string `json:"cell_type"`
+	Level   int    `json:"level"` // of a heading, in the third format
+	Source  any    `json:"source"`
+	Input   any    `json:"input"` // code of the third format
+	Outputs []struct {
+		Text  any            `json:"text"`
+		Data  map[string]any `json:"data"`
+		PNG   any            `json:"png"` // of the third format
+		Name  string         `json:"ename"`
+		Value string         `json:"evalue"`
+	} `json:"outputs"`
+}
+
+func (c cell) write(out *text, lang string) {
+	source := cmp.Or(joined(c.Source), joined(c.Input))
+	switch {
+	case strings.TrimSpace(source) == "":
+	case c.Type == "markdown":
+		out.write(source + "\n\n")
+	case c.Type == "heading":
+		out.write(strings.Repeat("#", min(max(c.Level, 1), 6)) + " " + source + "\n\n")
+	case c.Type == "code":
+		out.write(fence(lang, source) + "\n\n")
+	}
+	for _, o := range c.Outputs {
+		shown := joined(o.Text)
+		_, picture := o.Data["image/png"]
+		_, drawing := o.Data["image/svg+xml"]
+		switch {
+		case picture || drawing || o.PNG != nil:
+			continue // the text beside a picture is for those who cannot see it, and names its size
+		case o.Name != "":
+			shown = o.Name + ": " + o.Value
+		case shown == "":
+			shown = joined(o.Data["text/plain"])
+		}
+		if shown = ansi.ReplaceAllString(shown, ""); strings.TrimSpace(shown) != "" && len(shown) < 20_000 {
+			out.write(fence("", shown) + "\n\n")
+		}
+	}
 }
 
 var ansi = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
@@ -76,6 +103,55 @@ func joined(v any) string {
 		return b.String()
 	}
 	return ""
+}
+
+var (
+	chunkStart  = regexp.MustCompile("^\\s*(`{3,}|~{3,})[ \t]*(.*?)[ \t]*$")
+	chunkOf     = regexp.MustCompile(`^\{+(\w+)(.*?)\}+$`)
+	chunkHides  = regexp.MustCompile(`(?i)\b(?:echo|include)\s*[=:]\s*(?:false|f)\b`)
+	quartoBlock = regexp.MustCompile(`^\s*:{3,}(?:[ \t]*\{.*\}|[ \t]*[\w-]+)?[ \t:]*$`)
+)
+
+// quarto is a file of Quarto or R Markdown without the lines that begin and end blocks, and its code as it is shown:
+// without options, and not at all where they hide it. The front matter stays as it is.
+func quarto(front map[string]any, content []byte) []byte {
+	execute, _ := front["execute"].(map[string]any)
+	hidden := execute["echo"] == false
+	var out, chunk bytes.Buffer
+	fence, hides, options := "", false, false
+	for line := range bytes.Lines(content) {
+		bare := bytes.TrimRight(line, "\r\n")
+		m := chunkStart.FindSubmatch(bare)
+		switch {
+		case fence == "" && m != nil:
+			fence, hides, options = string(m[1]), false, false
+			if of := chunkOf.FindSubmatch(m[2]); of != nil {
+				options, hides = true, hidden || chunkHides.Match(of[2])
+				line = []byte(fence + string(of[1]) + "\n")
+			}
+			chunk.Write(line)
+		case fence != "":
+			if option := bytes.TrimSpace(line); options && bytes.HasPrefix(option, []byte("#|")) {
+				hides = hides && !bytes.Contains(option, []byte("echo: true")) || chunkHides.Match(option)
+				continue
+			}
+			chunk.Write(line)
+			if m == nil || len(m[2]) > 0 || !strings.HasPrefix(string(m[1]), fence) {
+				continue
+			}
+			if !hides {
+				out.Write(chunk.Bytes())
+			}
+			chunk.Reset()
+			fence = ""
+		case quartoBlock.Match(bare):
+			out.WriteString("\n")
+		default:
+			out.Write(line)
+		}
+	}
+	out.Write(chunk.Bytes())
+	return out.Bytes()
 }
 
 var (

@@ -477,11 +477,14 @@ func (r *adoc) text(whole, text Span) bool {
 	return true
 }
 
+// asciidoctorSigns are what Asciidoctor writes as signs, of which an identifier has nothing: not the blanks of a dash either.
+var asciidoctorSigns = regexp.MustCompile(`(?:^| )--(?: |$)|\b--\b|\.\.\.|\((?:C|R|TM)\)`)
+
 // asciidoctorID is the identifier that Asciidoctor makes of a section's title, with a prefix and a separator.
 func asciidoctorID(title, prefix, separator string) string {
 	var b strings.Builder
 	gap := false
-	for _, c := range strings.ToLower(title) {
+	for _, c := range strings.ToLower(asciidoctorSigns.ReplaceAllString(title, "")) {
 		switch {
 		case unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c) || c == '_' && separator != "_":
 			if gap && b.Len() > 0 {

@@ -622,6 +622,8 @@ func FrontList(values map[string]any, keys ...string) (out []string) {
 		switch v := values[k].(type) {
 		case string:
 			list = strings.Split(v, ",")
+		case int, int64, uint64, float64:
+			list = []string{fmt.Sprint(v)}
 		case []any:
 			for _, x := range v {
 				if m, ok := x.(map[string]any); ok { // a tag of Docusaurus: {label, permalink}

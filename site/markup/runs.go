@@ -68,9 +68,24 @@ func (s *scanner) finish() {
 			s.steps += l.Inner.End - l.Inner.Start
 		}
 	}
-	slugs := slugger{}
+	p.nameHeadings()
+	sort.SliceStable(s.lost, func(i, j int) bool { return s.lost[i].at < s.lost[j].at })
+	line, at := 1, 0
+	for _, l := range s.lost[:min(len(s.lost), maxProblems)] {
+		line += bytes.Count(p.Src[at:l.at], []byte{'\n'})
+		at = l.at
+		p.Problems = append(p.Problems, Problem{Line: line, Message: l.msg})
+	}
+}
+
+// nameHeadings gives each heading its text and its anchor.
+func (p *Page) nameHeadings() {
+	slugs, notes := slugger{}, p.numbered()
 	for i := range p.Headings {
 		h := &p.Headings[i]
+		for ; len(notes) > 0 && notes[0] < h.Span.Start; notes = notes[1:] {
+			slugs.anchor(p, "")
+		}
 		h.Text = p.Plain(h.Inner)
 		if h.Typeset = h.Text; strings.Contains(h.Text, "--") {
 			h.Typeset = p.render(h.Inner, rendering{fences: true, dashes: true})
@@ -84,13 +99,6 @@ func (s *scanner) finish() {
 		default:
 			h.Anchor = slugs.anchor(p, h.Text)
 		}
-	}
-	sort.SliceStable(s.lost, func(i, j int) bool { return s.lost[i].at < s.lost[j].at })
-	line, at := 1, 0
-	for _, l := range s.lost[:min(len(s.lost), maxProblems)] {
-		line += bytes.Count(p.Src[at:l.at], []byte{'\n'})
-		at = l.at
-		p.Problems = append(p.Problems, Problem{Line: line, Message: l.msg})
 	}
 }
 

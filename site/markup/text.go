@@ -84,6 +84,30 @@ func (s slugger) anchor(p *Page, text string) string {
 	}
 }
 
+// rstNotes are references to footnotes and citations, and footnotes without a name.
+var rstNotes = regexp.MustCompile(`(?m)\[(?:[0-9]+|#[\w.-]*|\*|[A-Za-z][\w.-]*)\]_(?:[^\w_]|$)|^\.\. \[(?:[0-9]+|[#*])\](?:\s|$)`)
+
+// numbered are the places of what docutils gives a number as it does to headings without an identifier of their own.
+func (p *Page) numbered() (out []int) {
+	if p.Format != RST || !bytes.Contains(p.Src, []byte("]")) {
+		return nil
+	}
+	code := make([]Span, len(p.Code))
+	for i, c := range p.Code {
+		code[i] = c.Span
+	}
+	slices.SortFunc(code, func(a, b Span) int { return a.Start - b.Start })
+	for _, m := range rstNotes.FindAllIndex(p.Src, -1) {
+		for len(code) > 0 && code[0].End <= m[0] {
+			code = code[1:]
+		}
+		if len(code) == 0 || m[0] < code[0].Start {
+			out = append(out, m[0])
+		}
+	}
+	return out
+}
+
 var (
 	docutilsLetters = strings.NewReplacer("ß", "sz", "æ", "ae", "œ", "oe", "ø", "o", "đ", "d", "ħ", "h", "ı", "i", "ł", "l", "ŧ", "t")
 	docutilsGone    = regexp.MustCompile(`[^a-z0-9]+`)

@@ -188,7 +188,7 @@ func (s exampleSite) built(t *testing.T) string {
 	defer cancel()
 	build := exec.CommandContext(ctx, s.build[0], s.build[1:]...)
 	build.Dir = s.folder()
-	build.Env = append(os.Environ(), "CI=1", "NO_UPDATE_NOTIFIER=1", "NEXT_TELEMETRY_DISABLED=1",
+	build.Env = append(os.Environ(), "CI=1", "DOCUSAURUS_NO_PERSISTENT_CACHE=true", "NO_UPDATE_NOTIFIER=1", "NEXT_TELEMETRY_DISABLED=1",
 		"ASTRO_TELEMETRY_DISABLED=1")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", s.build, err, out)

@@ -179,6 +179,33 @@ var siblingCases = []sourceCase{
 	{dir: "sphinx-more", at: map[string]string{"source/guide/a.rst": "https://acme.test/docs/guide/a/", "source/notes.md": "https://acme.test/docs/notes/"}, titles: map[string]string{"source/notes.md": "Notes on Acme Parcels"},
 		no: []string{"source/secret.md", "source/drafts/", "source/guide/_parts/"}, raw: `a comment|\{\{|number = 9 class|Never shown`, reads: map[string]string{"source/guide/a.rst": "The shared words"}},
 	{dir: "C50-exports", raw: `Zebra|marmot|return <|\{:|<Chart|import |export |\{1 \+|\.map`, reads: map[string]string{"chart.mdx": `(?s)acme\.draw\(\).*71 bars.*72 words`}},
+	{dir: "C18-jupyter-book", titles: map[string]string{"smoothing.ipynb": "Smoothing a series"}, raw: `iVBOR|cell_type|Zebra|\x1b|<Figure`, found: map[string]string{"Windows of points": "smoothing.ipynb#windows"},
+		reads: map[string]string{"smoothing.ipynb": `(?s)acme\.smooth.*lantern 63.*ValueError: no points`},
+		asked: map[string]string{"In how many steps is a series smoothed?": "61", "How many points does a window span?": "62"}},
+	{dir: "C18-old-worksheets", titles: map[string]string{"old.ipynb": "Old notebooks"}, raw: `worksheets|cell_type`, reads: map[string]string{"old.ipynb": `(?s)acme\.run\(7\).*kite 65`},
+		asked: map[string]string{"How many cells has an old notebook?": "64"}},
+	{dir: "C26-name-only", found: map[string]string{"Che cos'è Lumina?": "index.md", "O que é Lumina?": "index.md", "Wat is Lumina?": "index.md", "Lumina とは何ですか？": "index.md"}},
+	{dir: "C26-german", found: map[string]string{"What is Lumina?": "index.md"}, asked: map[string]string{"What is Lumina?": "language of the question", "Was kostet eine Lampe?": "4 Kronen"}},
+	{dir: "C27-python", found: map[string]string{"Traceback (most recent call last):\n  File \"/srv/app/manage.py\", line 22, in <module>\n    main()\n" +
+		"  File \"/usr/lib/python3.11/site-packages/acme/core/handlers/middleware.py\", line 104, in get_response\n    response = self.process(request)\n" +
+		"  File \"/usr/lib/python3.11/site-packages/acme/conf/settings.py\", line 82, in __getattr__\n    raise ImproperlyConfigured(msg)\n" +
+		"acme.errors.ImproperlyConfigured: Requested setting KITE_KEY, but settings are not configured.": "errors.md#settings-that-are-missing"}},
+	{dir: "C27-java", found: map[string]string{"Exception in thread \"main\" java.lang.RuntimeException: could not start\n\tat com.shop.Main.main(Main.java:14)\n" +
+		"\tat java.base/jdk.internal.reflect.NativeMethodAccessorImpl.invoke0(Native Method)\nCaused by: com.acme.BrokerLostException: broker 7 left the ring\n" +
+		"\tat com.acme.Ring.join(Ring.java:211)\n\tat java.base/java.util.concurrent.ThreadPoolExecutor.runWorker(ThreadPoolExecutor.java:1144)\n\t... 3 more": "faq.md#broker-has-gone-away",
+		"HTTP/2 429\ncontent-type: application/json\n\n{\"error\":{\"code\":\"quota_exceeded\",\"status\":429,\"request_id\":\"req_8fa1\"}}": "faq.md#429-quota_exceeded"}},
+	{dir: "C31-starlight-raw", raw: `import |<Deep|<Debian|\{props|\{conf\}`, asked: map[string]string{"How many MB does the Debian package need?": "66 MB"},
+		reads: map[string]string{"src/content/docs/set-up.mdx": `(?s)apt install kite.*for Acme.*66 MB.*Windows.*lantern-setup\.exe.*kite_depth = 13`}, no: []string{"src/parts/"}},
+	{dir: "C31-nextra-tabs", raw: `import |<Mac|\{caps`, asked: map[string]string{"How many MB does the macOS package need?": "67 MB", "How many birds does a flock hold?": "680"},
+		reads: map[string]string{"content/set-up.mdx": `(?s)macOS.*Windows.*brew install kite.*67 MB.*lantern-setup\.exe`}, no: []string{"parts/"}},
+	{dir: "C33-mintlify-step", found: map[string]string{"wombat script": "install.mdx#linux"}, raw: `import |<Linux`, asked: map[string]string{"How many MB of disk does the wombat script need?": "69 MB"},
+		reads: map[string]string{"install.mdx": `(?s)Fetch it.*69 MB`}, no: []string{"snippets/"}},
+	{dir: "C33-fumadocs-include", found: map[string]string{"wombat script": "content/docs/install.mdx#linux"}, raw: `<include`, asked: map[string]string{"How many MB of disk does the wombat script need?": "71 MB"},
+		reads: map[string]string{"content/docs/install.mdx": `(?s)71 MB.*wombat_depth = 14`}, no: []string{"shared/"}},
+	{dir: "C41-table", asked: map[string]string{"What is the default of acme.walrus_linger?": "4177", "For how many seconds does the walrus stay?": "4177"}},
+	{dir: "C41-terms", asked: map[string]string{"What is paid for a lantern?": "73 crowns"}},
+	{dir: "C46-wikis", titles: map[string]string{"index.markdown": "Acme", "guide.mkd": "Guide", "notes.asciidoc": "Notes"}, warned: `(?s)(?:\.(?:creole|mediawiki|odt|pod)\b.*){4}`},
+	{dir: "C46-quarto", warned: "Quarto", titles: map[string]string{"fit.qmd": "Fitting"}, raw: `:::|#\||fig-cap|\{\.|acme\.fit`, asked: map[string]string{"In how many steps is a curve fitted?": "76"}, found: map[string]string{"A curve": "fit.qmd#sec-curve"}},
 }
 
 // What a small source of each generator holds is found, shown and left out as that generator does.
@@ -264,6 +291,78 @@ func TestADeletedPageIsAnsweredNoMore(t *testing.T) {
 			t.Errorf("there: %v, listed %v, %v", there, pages, err)
 		}
 		history = append(history, model.Message{Role: "user", Text: question}, model.Message{Role: "assistant", Text: text})
+	}
+}
+
+// Siblings of C28: what a page said before it was emptied, left out by the configuration, made a draft, or lost the part that it
+// took in is answered no more, nor is it found where a page was before it moved.
+func TestWhatAPageSaysNoLongerIsAnsweredNoMore(t *testing.T) {
+	t.Parallel()
+	const question, secret = "What is the fax number?", "555-0143"
+	text := "# Fax\n\nOrders by fax go to the number " + secret + ".\n"
+	for name, c := range map[string]struct {
+		before, after map[string]string // files; empty ones go
+		moved         string
+	}{
+		"a folder goes":        {before: map[string]string{"old/fax.md": text, "old/more.md": "# More\n\nText.\n"}, after: map[string]string{"old/fax.md": "", "old/more.md": ""}},
+		"a section goes":       {before: map[string]string{"contact.md": "# Contact\n\nWrite.\n\n## Fax\n\nOrders by fax go to the number " + secret + ".\n"}, after: map[string]string{"contact.md": "# Contact\n\nWrite.\n"}},
+		"a draft":              {before: map[string]string{"hugo.toml": "title = 'Acme'\n", "content/_index.md": "---\ntitle: Acme\n---\nHello.\n", "content/fax.md": "---\ntitle: Fax\n---\n" + text[7:]}, after: map[string]string{"content/fax.md": "---\ntitle: Fax\ndraft: true\n---\n" + text[7:]}},
+		"excluded":             {before: map[string]string{"mkdocs.yml": "site_name: Acme\n", "docs/index.md": "# Acme\n", "docs/fax.md": text}, after: map[string]string{"mkdocs.yml": "site_name: Acme\nexclude_docs: |\n  fax.md\n"}},
+		"an included part":     {before: map[string]string{"docs.json": `{"navigation": {"pages": ["contact"]}}`, "contact.mdx": "import Fax from \"/snippets/fax.mdx\";\n\n# Contact\n\n<Fax />\n", "snippets/fax.mdx": text[7:]}, after: map[string]string{"snippets/fax.mdx": "Orders are written.\n"}},
+		"moved to another one": {before: map[string]string{"fax.md": text}, after: map[string]string{"fax.md": "", "contact/phone.md": text}, moved: "contact/phone.md"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, p, tree := newAsker(t), api.Project{ID: "case"}, corpora.Tree{"index.md": []byte("# Acme\n\nHello.\n")}
+			a.indexed["case"] = true
+			for n, files := range []map[string]string{c.before, c.after} {
+				for file, of := range files {
+					if tree[file] = []byte(of); of == "" {
+						delete(tree, file)
+					}
+				}
+				if _, err := a.library.Update(t.Context(), p, tree, func(int, int) {}); err != nil {
+					t.Fatal(err)
+				}
+				there := n == 0 || c.moved != ""
+				said, cited, _ := a.ask(t, "case", question, nil)
+				if strings.Contains(said+a.cards, secret) != there {
+					t.Errorf("there: %v, answered %q from %v", there, said, cited)
+				}
+				if n == 1 && c.moved != "" && !slices.Equal(cited, []string{c.moved}) {
+					t.Errorf("it is cited at %v", cited)
+				}
+			}
+		})
+	}
+}
+
+// Siblings of C34: a page that names its groups is nobody else's, in whichever form its front matter is.
+func TestAPageOfAGroupIsNobodyElses(t *testing.T) {
+	t.Parallel()
+	const secret = "The salary of grade nine is 78,000 crowns.\n"
+	trees := map[string]corpora.Tree{}
+	for name, front := range map[string]string{"a text": "---\ngroups: staff\n---\n", "texts": "---\ngroups: staff, board\n---\n", "a list in lines": "---\ngroups:\n  - staff\n---\n", "in TOML": "+++\ngroups = [\"staff\"]\n+++\n",
+		"in JSON": "{\n\"groups\": [\"staff\"]\n}\n", "behind a blank line": "\n---\ngroups: [staff]\n---\n", "behind a byte order mark": "\uFEFF---\ngroups: [staff]\n---\n", "not opened": "groups: [staff]\n---\n",
+		"not closed": "---\ngroups: [staff]\n\n", "of a named language": "---yaml\ngroups: [staff]\n---\n", "with carriage returns": "---\r\ngroups: [staff]\r\n---\r\n", "that does not parse": "---\ntitle: a: b\ngroups: [staff]\n---\n",
+		"of a number": "---\ngroups: 7\n---\n", "in capitals": "---\nGroups: [staff]\n---\n"} {
+		trees[name] = corpora.Tree{"pay.md": []byte(front + "\n" + secret)}
+	}
+	trees["an included part"] = corpora.Tree{"docs.json": []byte(`{"navigation": {"pages": ["index", "pay"]}}`), "pay.mdx": []byte("---\ntitle: Pay\ngroups: [staff]\n---\nimport Pay from \"/snippets/pay.mdx\";\n\n<Pay />\n"), "snippets/pay.mdx": []byte(secret)}
+	trees["Quarto"] = corpora.Tree{"pay.qmd": []byte("---\ngroups: [staff]\n---\n\n" + secret)}
+	for name, tree := range trees {
+		t.Run(name, func(t *testing.T) {
+			a, p := newAsker(t), api.Project{ID: "case"}
+			a.indexed["case"] = true
+			tree["index.md"] = []byte("# Acme\n\nHello.\n")
+			if _, err := a.library.Update(t.Context(), p, tree, func(int, int) {}); err != nil {
+				t.Fatal(err)
+			}
+			said, cited, _ := a.ask(t, "case", "What is the salary of grade nine?", nil)
+			hits, err := a.library.Search(t.Context(), "case", search.Query{Text: "salary grade nine", Limit: 5})
+			if err != nil || len(hits) > 0 || strings.Contains(said+a.cards, "78,000") {
+				t.Errorf("found %v, %v, answered %q from %v", hits, err, said, cited)
+			}
+		})
 	}
 }
 

@@ -56,7 +56,7 @@ func lookOf(content, gone string) (l look, err error) {
 	if l.content, err = cascadia.ParseGroup(content); err != nil {
 		return l, err
 	}
-	l.gone, err = cascadia.ParseGroup(gone + ", script, style, nav, button, template, noscript, [hidden]")
+	l.gone, err = cascadia.ParseGroup(gone + ", script, style, nav, button, template, noscript, [hidden]:not([role=tabpanel])")
 	return l, err
 }
 

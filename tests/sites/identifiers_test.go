@@ -14,7 +14,7 @@ import (
 
 // titles are such as documentation has, and some that no identifier can be made of as they are.
 var titles = []string{"What's new in 2.0?", "Überblick über Größen", "Setup", "Setup", "2. From source", "日本語の見出し", "a.b.c()", "C++ & C#", "``code`` and *more*",
-	"setup", "Summary", "--long-option VALUE", "ŁÓDŹ, Ærø", "snake_case_name", "Scanning", "Syncing", "id2", "e-mail: me@example.com", "A — dash", "100 %", "Setup 2", "…", "Trailing -", "x" + strings.Repeat("y", 70)}
+	"setup", "Summary", "--long-option VALUE", "ŁÓDŹ, Ærø", "snake_case_name", "Scanning", "Syncing", "id2", "e-mail: me@example.com", "A — dash", "100 %", "Setup 2", "…", "Trailing -", "1. Numbered -- dashes", "joined--words", "Wait... what", "on...off", "Acme(R) (C)", "--no-color -- off", "x" + strings.Repeat("y", 70)}
 
 var (
 	section = regexp.MustCompile(`(?s)<(?:section|div)[^>]* id="([^"]+)"[^>]*>\s*(?:<span id="[^"]+"></span>)*\s*<h3`)
@@ -37,7 +37,11 @@ func TestIdentifiersAreThoseOfThePrograms(t *testing.T) {
 				if n%5 == 4 {
 					label = fmt.Sprintf(".. _%s:\n\n", []string{"start", "syncing", "below the label", "Summary"}[n/5%4])
 				}
-				return label + text + "\n" + strings.Repeat("-", 2*len(text)+3) + "\n\nText.\n\n"
+				said := "Text."
+				if n%6 == 1 {
+					said = fmt.Sprintf("Text [%d]_, [#]_, [#n%d]_, and ``[1]_``::\n\n  code [1]_\n\n.. [%d] A note.\n.. [#] Another.\n.. [#n%d] A named one.", n, n, n, n)
+				}
+				return label + text + "\n" + strings.Repeat("-", 2*len(text)+3) + "\n\n" + said + "\n\n"
 			}},
 		{"Asciidoctor", "a.adoc", []string{"asciidoctor", "-q", "-o", "-", "-"}, h2, "= Top\n\n", func(text string, n int) string {
 			label := ""

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -58,4 +59,25 @@ func Installed(t testing.TB, what, script string, needed ...string) (first strin
 		first = cmp.Or(first, path)
 	}
 	return first
+}
+
+// Generator answers with the path of a generator of documentation sites, as scripts/install-generators installs it, or as
+// PATH has it.
+func Generator(t testing.TB, name string) string {
+	t.Helper()
+	root, err := filepath.Abs(".")
+	for err == nil && root != filepath.Dir(root) {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			break
+		}
+		root = filepath.Dir(root)
+	}
+	for _, at := range []string{"bin/" + name, "bin/*/node_modules/.bin/" + name, "examples/sites/*/node_modules/.bin/" + name} {
+		if found, err := filepath.Glob(filepath.Join(root, at)); err == nil && len(found) > 0 {
+			if info, err := os.Stat(found[0]); err == nil && !info.IsDir() {
+				return found[0]
+			}
+		}
+	}
+	return Peer(t, "a generator of documentation sites", "scripts/install-generators", name)
 }
