@@ -19,7 +19,7 @@ import (
 type directory struct {
 	system *System
 	kind   string // "job", "thread" or "task"; also the log's key
-	make   func(id string, self self) behaviour
+	make   func(id string, self self) behavior
 	seed   maphash.Seed
 	shards []*actor.PID
 	live   atomic.Int64

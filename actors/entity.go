@@ -15,8 +15,8 @@ import (
 	"docent/persistence/journal"
 )
 
-// A behaviour is what an actor does: that of a job or a thread. One goroutine at a time calls it.
-type behaviour interface {
+// A behavior is what an actor does: that of a job or a thread. One goroutine at a time calls it.
+type behavior interface {
 	Recover() error
 	command(r *request)
 	Within(ctx context.Context) // says in which trace the next commands are given; nil for none
@@ -58,14 +58,14 @@ func (sweepNow) IgnoreDeadLetterLogging()   {}
 func (restartNow) IgnoreDeadLetterLogging() {}
 func (release) IgnoreDeadLetterLogging()    {}
 
-// An entity is the runtime's actor around a behaviour: it recovers it, hands it its messages, answers for it when it
+// An entity is the runtime's actor around a behavior: it recovers it, hands it its messages, answers for it when it
 // fails.
 type entity struct {
-	d         *directory
-	entry     *entry // shared by all incarnations
-	behaviour behaviour
-	receive   func(*entity, actor.Context) // starting, running or quarantined
-	n         uint64                       // of the last envelope
+	d        *directory
+	entry    *entry // shared by all incarnations
+	behavior behavior
+	receive  func(*entity, actor.Context) // starting, running or quarantined
+	n        uint64                       // of the last envelope
 }
 
 func newEntity(d *directory) *entity { return &entity{d: d, receive: (*entity).starting} }
@@ -134,12 +134,12 @@ func (en *entity) starting(ctx actor.Context) {
 		}
 		began := time.Now()
 		pid, root := ctx.Self(), ctx.ActorSystem().Root
-		en.behaviour = en.d.make(en.entry.id, self(func(body any) {
+		en.behavior = en.d.make(en.entry.id, self(func(body any) {
 			if body != nil {
 				root.Send(pid, own{body})
 			}
 		}))
-		if err := en.behaviour.Recover(); err != nil {
+		if err := en.behavior.Recover(); err != nil {
 			if errors.Is(err, journal.ErrCorrupt) {
 				panic(&permanentFailure{err})
 			}
@@ -166,19 +166,19 @@ func (en *entity) running(ctx actor.Context) {
 		} else if msg.request.take() {
 			if ctx := msg.request.traced; ctx != nil {
 				tracing.At(ctx).Event("taken from the mailbox")
-				en.behaviour.Within(ctx)
+				en.behavior.Within(ctx)
 			}
-			en.behaviour.command(msg.request)
+			en.behavior.command(msg.request)
 			var none context.Context
-			en.behaviour.Within(none)
+			en.behavior.Within(none)
 		}
-		if en.behaviour.Empty() {
+		if en.behavior.Empty() {
 			ctx.Send(ctx.Parent(), passivate{en.entry, en.n})
 		}
 	case own:
-		en.behaviour.Own(msg.body)
+		en.behavior.Own(msg.body)
 	case idleCheck:
-		if en.behaviour.Idle() {
+		if en.behavior.Idle() {
 			ctx.Send(ctx.Parent(), passivate{en.entry, msg.n})
 		}
 	case *actor.Stopping:
@@ -217,7 +217,7 @@ func (en *entity) moved(ctx actor.Context) {
 	}
 }
 
-// close ends the behaviour. It may be in any state, after a failure, and must not bring down more.
+// close ends the behavior. It may be in any state, after a failure, and must not bring down more.
 func (en *entity) close(whole bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -225,7 +225,7 @@ func (en *entity) close(whole bool) {
 				string(debug.Stack()))
 		}
 	}()
-	en.behaviour.Close(whole)
+	en.behavior.Close(whole)
 }
 
 func (en *entity) unhandled(msg any) {

@@ -48,10 +48,10 @@ func (j *Jobs) Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Repl
 	return v.(job.Reply), nil
 }
 
-// jobBehaviour makes a job fit into an entity.
-type jobBehaviour struct{ *job.Actor }
+// jobBehavior makes a job fit into an entity.
+type jobBehavior struct{ *job.Actor }
 
-func (j jobBehaviour) command(r *request) {
+func (j jobBehavior) command(r *request) {
 	j.Command(r.command.(job.Command), r.gone, func(reply job.Reply, err error) { r.answer(reply, err) })
 }
 
@@ -60,7 +60,7 @@ func (s *System) newJobs() *directory {
 		Patience: s.deps.Patience, RunLimit: s.deps.RunLimit,
 		Ended: s.counts.jobEnded, Oldest: s.counts.oldest.set}
 	return s.newDirectory("job", func(id string,
-		self self) behaviour {
-		return jobBehaviour{job.New(api.JobID(id), deps, self)}
+		self self) behavior {
+		return jobBehavior{job.New(api.JobID(id), deps, self)}
 	})
 }

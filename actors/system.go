@@ -184,7 +184,7 @@ func (s *System) outside(slots *gate) persistent.Deps {
 		Go: s.effects.Go, Backoff: backoff.Exponential(s.deps.RetryFirst, s.deps.RetryLimit)}
 }
 
-func (s *System) newDirectory(kind string, build func(string, self) behaviour) *directory {
+func (s *System) newDirectory(kind string, build func(string, self) behavior) *directory {
 	d := &directory{system: s, kind: kind, make: build, seed: maphash.MakeSeed(),
 		shards: make([]*actor.PID, s.deps.Shards),
 		awake:  max(1, s.deps.Awake/s.deps.Shards), pendingSpawns: make(map[string]*entry)}

@@ -36,7 +36,7 @@ func (t *Tasks) Close() error {
 
 var taskPause = backoff.Exponential(200*time.Millisecond, 10*time.Second)
 
-// A taskActor is the behaviour of a task. Its zero task is one that is done.
+// A taskActor is the behavior of a task. Its zero task is one that is done.
 type taskActor struct {
 	tasks *Tasks
 	self  self
@@ -63,7 +63,7 @@ type (
 func (s *System) newTasks() *Tasks {
 	t := &Tasks{system: s}
 	t.ctx, t.cancel = context.WithCancel(s.ctx)
-	t.dir = s.newDirectory("task", func(_ string, self self) behaviour { return &taskActor{tasks: t, self: self} })
+	t.dir = s.newDirectory("task", func(_ string, self self) behavior { return &taskActor{tasks: t, self: self} })
 	t.dir.everywhere = true // a task has a place of its own
 	return t
 }
@@ -109,7 +109,7 @@ func (a *taskActor) handle() {
 	})
 }
 
-// Own is a behaviour's.
+// Own is a behavior's.
 func (a *taskActor) Own(msg any) {
 	switch msg := msg.(type) {
 	case handled:
@@ -169,7 +169,7 @@ func (a *taskActor) stopTimer() {
 	}
 }
 
-// Recover, Within, Empty, Idle and Close are a behaviour's.
+// Recover, Within, Empty, Idle and Close are a behavior's.
 func (a *taskActor) Recover() error         { return nil }
 func (a *taskActor) Within(context.Context) {}
 func (a *taskActor) Empty() bool            { return !a.handling && a.task.Handle == nil }

@@ -96,10 +96,10 @@ func askThread[T any](ctx context.Context, t *Threads, id api.ThreadID, cmd thre
 	return v.(T), nil
 }
 
-// threadBehaviour makes a thread fit into an entity.
-type threadBehaviour struct{ *thread.Actor }
+// threadBehavior makes a thread fit into an entity.
+type threadBehavior struct{ *thread.Actor }
 
-func (t threadBehaviour) command(r *request) {
+func (t threadBehavior) command(r *request) {
 	t.Command(r.command.(thread.Command), r.answer)
 }
 
@@ -110,7 +110,7 @@ func (s *System) newThreads() *directory {
 		Open:  func(id api.ThreadID, by int32) { s.open[cluster.Shard(thread.Stream(id))].Add(by) },
 		Ended: func(result string) { s.counts.answers.WithLabelValues(result).Inc() }}
 	return s.newDirectory("thread", func(id string,
-		self self) behaviour {
-		return threadBehaviour{thread.New(api.ThreadID(id), deps, self)}
+		self self) behavior {
+		return threadBehavior{thread.New(api.ThreadID(id), deps, self)}
 	})
 }

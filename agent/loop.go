@@ -402,7 +402,7 @@ func (l *loop) take(ctx context.Context, s Step) (done bool, res Result, err err
 		if strings.TrimSpace(s.Reply.Text) == "" {
 			l.talk.shrink()
 		} else {
-			l.talk.summarised(s.Reply.Text, l.editsSoFar())
+			l.talk.summarized(s.Reply.Text, l.editsSoFar())
 		}
 		return false, Result{}, nil
 	}

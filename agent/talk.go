@@ -157,8 +157,8 @@ func (c *conversation) shrink() {
 	}
 }
 
-// summarised puts a summary in the place of all but the task.
-func (c *conversation) summarised(summary, edits string) {
+// summarized puts a summary in the place of all but the task.
+func (c *conversation) summarized(summary, edits string) {
 	task := c.turns[0]
 	if i := strings.Index(task.Text, summaryMark); i >= 0 {
 		task.Text = task.Text[:i]
@@ -244,7 +244,7 @@ func (l *loop) system(ctx context.Context) (string, error) {
 How to work:
 - Read before you edit: search or grep for every place that the instruction concerns, and read those pages. A file must have been read before edit_file changes it.
 - Write a list of todos with set_todos when the work has more than two parts, and keep it up to date.
-- Keep the voice, the headings, the components and the front matter of the neighbouring pages. Change what the instruction asks for and nothing else.
+- Keep the voice, the headings, the components and the front matter of the neighboring pages. Change what the instruction asks for and nothing else.
 - edit_file replaces text that occurs exactly once: copy it from read_file without the line numbers, with enough lines around it to be unique. Replace whole paragraphs or blocks rather than single words.
 - Several calls in one answer are carried out in order.
 - move_file rewrites links, navigation and redirects; do not do that by hand.

@@ -188,7 +188,7 @@ func (f PullForm) ReviewerList() []string { return commaList(strings.ReplaceAll(
 
 // A Widget is how the widget looks on a project's site, if the site itself does not say.
 type Widget struct {
-	Accent     string `json:"accent,omitempty"`     // colour of buttons and links, such as #0b57d0
+	Accent     string `json:"accent,omitempty"`     // color of buttons and links, such as #0b57d0
 	AccentDark string `json:"accentDark,omitempty"` // the same in the dark; a tone of the other if empty
 	Theme      string `json:"theme,omitempty"`      // light or dark; follows the site if empty
 	Button     string `json:"button,omitempty"`     // start for the other corner, none for no button

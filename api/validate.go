@@ -154,12 +154,12 @@ func (p *problems) patterns(field string, list []string) {
 	}
 }
 
-var colour = regexp.MustCompile(`^#[0-9a-f]{6}$`)
+var color = regexp.MustCompile(`^#[0-9a-f]{6}$`)
 
 // widget checks how the widget looks.
 func (p *problems) widget(w Widget) {
 	for _, c := range []struct{ field, value string }{{"widget.accent", w.Accent}, {"widget.accentDark", w.AccentDark}} {
-		if c.value != "" && !colour.MatchString(c.value) {
+		if c.value != "" && !color.MatchString(c.value) {
 			p.add(c.field, "must be a color such as #0b57d0")
 		}
 	}

@@ -71,7 +71,7 @@ func ServerUsage(ctx context.Context, url string) (Usage, error) {
 		if !ok {
 			continue
 		}
-		name, _, labelled := strings.Cut(name, "{")
+		name, _, labeled := strings.Cut(name, "{")
 		number, err := strconv.ParseFloat(value, 64)
 		if err != nil {
 			continue
@@ -79,7 +79,7 @@ func ServerUsage(ctx context.Context, url string) (Usage, error) {
 		switch {
 		case name == "docent_stream_flushes_total":
 			u.Flushes += int64(number)
-		case labelled:
+		case labeled:
 		case whole[name] != nil:
 			*whole[name] = int64(number)
 		case seconds[name] != nil:

@@ -201,10 +201,10 @@ func TestArchivesOfAReleaseHoldWhatPeopleNeed(t *testing.T) {
 				t.Errorf("%s: %s can be executed", a.system, name)
 			}
 		}
-		licences := string(a.files["THIRD_PARTY_LICENSES.txt"].content)
+		licenses := string(a.files["THIRD_PARTY_LICENSES.txt"].content)
 		for _, m := range a.info.Deps {
-			if !strings.Contains(licences, "\n"+m.Path+" "+m.Version+"\n") {
-				t.Errorf("%s: there is no licence of %s %s", a.system, m.Path, m.Version)
+			if !strings.Contains(licenses, "\n"+m.Path+" "+m.Version+"\n") {
+				t.Errorf("%s: there is no license of %s %s", a.system, m.Path, m.Version)
 			}
 		}
 	}

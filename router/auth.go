@@ -42,8 +42,8 @@ func forReader(err error) error {
 	return err
 }
 
-// authorise finds out who calls and whether that key may do this from there; an admin key may too, where admins may.
-func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind, admins bool) error {
+// authorize finds out who calls and whether that key may do this from there; an admin key may too, where admins may.
+func (s *Server) authorize(x *exchange, req bunrouter.Request, want api.KeyKind, admins bool) error {
 	headers := req.Header.Values("Authorization")
 	if len(headers) == 0 {
 		s.metrics.refuse("unauthorized")

@@ -70,7 +70,7 @@ func (e *notReady) Unwrap() []error { return []error{api.ErrOverloaded, e.err} }
 // showMetrics is for scrapers: those in networks that may, and holders of an admin key.
 func (s *Server) showMetrics(x *exchange, req bunrouter.Request) error {
 	if !s.monitors(x, req) {
-		if err := s.authorise(x, req, api.AdminKey, false); err != nil {
+		if err := s.authorize(x, req, api.AdminKey, false); err != nil {
 			return err
 		}
 	}

@@ -427,7 +427,7 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 			}
 			return r.serve(x, s.trace(x, req))
 		}
-		if err := s.authorise(x, req, kind, r.access == asking); err != nil {
+		if err := s.authorize(x, req, kind, r.access == asking); err != nil {
 			if r.readers() && req.Header.Get("Origin") != "" { // a page, whose reader is shown what it is answered
 				err = forReader(err)
 			}

@@ -280,7 +280,7 @@ func TestGeneratorsSayWhichLanguageAPageIsIn(t *testing.T) {
 			files: map[string]string{"astro.config.mjs": "export default defineConfig({ integrations: [starlight({ defaultLocale: 'root', locales: { root: { label: 'English', lang: 'en' }, fr: { label: 'Français' } } })] })",
 				"src/content/docs/start.md": en, "src/content/docs/fr/start.md": fr},
 			asked: both("src/content/docs/start.md", "src/content/docs/fr/start.md")},
-		{name: "starlight, not recognised",
+		{name: "starlight, not recognized",
 			files: map[string]string{"astro.config.mjs": "export default defineConfig({ integrations: [starlight({ defaultLocale: 'en', locales: { en: { label: 'English' }, fr: { label: 'Français' } } })] })",
 				"src/content/docs/en/start.md": en, "src/content/docs/fr/start.md": fr},
 			asked: both("src/content/docs/en/start.md", "src/content/docs/fr/start.md")},

@@ -319,7 +319,7 @@ func TestASynonymThatTookPartIsNamed(t *testing.T) {
 	mustUpdate(t, l, api.Project{ID: "x"}, &memTree{commit: "1", files: map[string]string{
 		"delete.md": "# Delete a project\n\nWhat is deleted cannot be restored.",
 		"limits.md": "# Rate limits\n\nEach key may send 60 requests a minute.",
-		"words.md":  "# Colours\n\nA project has a colour.",
+		"words.md":  "# Colors\n\nA project has a color.",
 		"erase.md":  "# Erase a disk\n\nThe disk is empty afterwards.",
 	}})
 	through := func(text, path string) string {

@@ -438,7 +438,7 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree,
 	}
 	defer u.Close()
 	if !u.Changed() {
-		if m, ok := u.Relabelled(); ok {
+		if m, ok := u.Relabeled(); ok {
 			err = p.relabel(old, m)
 		}
 		return u.Report(), err

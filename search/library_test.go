@@ -702,7 +702,7 @@ func TestFiltersAndCurrentPage(t *testing.T) {
 }
 
 // What other files add to a page changes with them: the text of imported files, link texts, names in the navigation.
-func TestPagesFollowTheirNeighbours(t *testing.T) {
+func TestPagesFollowTheirNeighbors(t *testing.T) {
 	l := openTest(t, Options{})
 	p := api.Project{ID: "n"}
 	files := map[string]string{

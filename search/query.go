@@ -51,7 +51,7 @@ func (g *group) stem() uint32 {
 }
 
 // addWord adds a word and its stems in the languages.
-func (g *group) addWord(a *analysis.Analyser, languages []string, word string, weight float64, as Reading) {
+func (g *group) addWord(a *analysis.Tokenizer, languages []string, word string, weight float64, as Reading) {
 	g.add(word, weight, as, false)
 	for _, l := range languages {
 		g.add(a.Stem(word, l), weight, as, true)
@@ -65,7 +65,7 @@ const longestQuery = 2000
 type queryParser struct {
 	*snapshot
 	ctx       context.Context
-	a         *analysis.Analyser
+	a         *analysis.Tokenizer
 	w         *scratch
 	languages []string
 	box       bool
@@ -212,7 +212,7 @@ func (p *queryParser) prefixShare(isWord bool) float64 {
 
 // word is a word of a question, as it counts wherever it is asked for: what counts as it, and what it adds to the
 // scores of sections and pages. In a search box a word's place matters, so it is not for those.
-func (s *snapshot) word(ctx context.Context, a *analysis.Analyser, w *scratch, languages []string, kind termKind,
+func (s *snapshot) word(ctx context.Context, a *analysis.Tokenizer, w *scratch, languages []string, kind termKind,
 	surface string) (*postings, error) {
 	key := termKey{kind, surface, languages[0]}
 	if len(languages) > 1 {
@@ -278,7 +278,7 @@ func (s *snapshot) gather(ctx context.Context, w *scratch, g *group,
 func saturated(idf, x, k float32) float32 { return idf * x * (k + 1) / (k + x) }
 
 // begun adds the words that a group's word is the beginning of: of all these, the ones that most pages have.
-func (s *snapshot) begun(a *analysis.Analyser, g *group, languages []string, share float64) {
+func (s *snapshot) begun(a *analysis.Tokenizer, g *group, languages []string, share float64) {
 	for _, w := range s.completions(g.word, s.tuning.PrefixWords) {
 		g.addWord(a, languages, w, share, ReadBegun)
 	}
@@ -319,7 +319,7 @@ func (s *snapshot) completions(begin string, most int) []string {
 
 // slips adds the words that a group's word may have been meant to be: up to three, at one slip, or from eight letters
 // on at two.
-func (s *snapshot) slips(a *analysis.Analyser, g *group, languages []string) {
+func (s *snapshot) slips(a *analysis.Tokenizer, g *group, languages []string) {
 	word := []rune(g.word)
 	if len(word) < 3 {
 		return

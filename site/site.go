@@ -183,7 +183,7 @@ type Page struct {
 func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site {
 	s := Site{Kind: p.Site, docsDir: p.DocsDir, content: p.DocsDir, labels: map[string]string{}, project: p,
 		exclude: glob.NewList(p.Exclude...), include: glob.NewList(p.Include...)}
-	found, config := s.recognise(files, read)
+	found, config := s.recognize(files, read)
 	s.Kind = cmp.Or(s.Kind, found)
 	if config != "" && weight(config) > 0 {
 		s.config = config
@@ -232,8 +232,8 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 var recognition = []api.SiteKind{"", api.SiteGitBook, api.SiteJekyll, api.SiteSphinx, api.SiteMdBook, api.SiteAntora, api.SiteFern, api.SiteHugo, api.SiteStarlight, api.SiteVitePress, api.SiteDocusaurus,
 	api.SiteMkDocs, api.SiteMintlify, api.SiteCollected}
 
-// recognise finds the generator, and the file that speaks for it: the one that is nearest to the root.
-func (s *Site) recognise(files []string, read func(string) ([]byte, error)) (found api.SiteKind, config string) {
+// recognize finds the generator, and the file that speaks for it: the one that is nearest to the root.
+func (s *Site) recognize(files []string, read func(string) ([]byte, error)) (found api.SiteKind, config string) {
 	for _, file := range files {
 		kind := s.kindOf(file, files)
 		if kind == "" || s.Kind != "" && kind != s.Kind {

@@ -139,18 +139,18 @@ func TestAPageOfManyFilesLoadsThemAsTheyAreOpened(t *testing.T) {
 }
 
 // Text is read at 4.5:1 and more (WCAG 2.2, 1.4.3), in light and in dark.
-func TestColoursOfPagesHaveEnoughContrast(t *testing.T) {
+func TestColorsOfPagesHaveEnoughContrast(t *testing.T) {
 	t.Parallel()
 	h := build(t)
 	page, _ := h.browser().text(200, assets.Path("docent.css"))
 	blocks := regexp.MustCompile(`:root \{([^}]*)\}`).FindAllStringSubmatch(page, -1)
 	if len(blocks) != 4 {
-		t.Fatalf("%d sets of colours", len(blocks))
+		t.Fatalf("%d sets of colors", len(blocks))
 	}
 	for i, scheme := range []string{"light", "dark"} {
-		colour := map[string]string{}
+		color := map[string]string{}
 		for _, m := range regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]+)`).FindAllStringSubmatch(blocks[i][1], -1) {
-			colour[m[1]] = m[2]
+			color[m[1]] = m[2]
 		}
 		for _, pair := range [][2]string{
 			{"ink", "paper"}, {"ink", "soft"}, {"ink", "add"}, {"ink", "del"}, {"dim", "paper"}, {"dim", "soft"},
@@ -161,11 +161,11 @@ func TestColoursOfPagesHaveEnoughContrast(t *testing.T) {
 			{"on-state", "open"}, {"on-state", "merged"}, {"on-state", "closed"}, {"on-accent", "accent"},
 			{"ink", "ok-soft"}, {"ink", "warn-soft"}, {"ink", "bad-soft"}, {"link", "accent-soft"},
 		} {
-			if got := contrast(t, colour[pair[0]], colour[pair[1]]); got < 4.5 {
+			if got := contrast(t, color[pair[0]], color[pair[1]]); got < 4.5 {
 				t.Errorf("%s: %s on %s is %.2f:1", scheme, pair[0], pair[1], got)
 			}
 		}
-		if got := contrast(t, colour["field"], colour["paper"]); got < 3 { // the edge of what is filled in (1.4.11)
+		if got := contrast(t, color["field"], color["paper"]); got < 3 { // the edge of what is filled in (1.4.11)
 			t.Errorf("%s: field on paper is %.2f:1", scheme, got)
 		}
 	}
@@ -180,7 +180,7 @@ func contrast(t *testing.T, a, b string) float64 {
 		}
 		var c [3]int
 		if _, err := fmt.Sscanf(s, "#%02x%02x%02x", &c[0], &c[1], &c[2]); err != nil {
-			t.Fatalf("colour %q: %v", s, err)
+			t.Fatalf("color %q: %v", s, err)
 		}
 		sum := 0.0
 		for i, weight := range []float64{0.2126, 0.7152, 0.0722} {

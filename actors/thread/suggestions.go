@@ -131,8 +131,8 @@ func asQuestion(heading string) string {
 		return "How does " + first + " " + strings.Join(words[1:], " ") + " work?"
 	case plural(head[len(head)-1]) || slices.Contains(head, "and"):
 		return "What are " + heading + "?"
-	case len(words) > 1 && capitalised(words[0]) && !slices.ContainsFunc(words[1:], capitalised) && first != "the":
-		return "What is the " + heading + "?" // of a name every word is capitalised
+	case len(words) > 1 && capitalized(words[0]) && !slices.ContainsFunc(words[1:], capitalized) && first != "the":
+		return "What is the " + heading + "?" // of a name every word is capitalized
 	default:
 		return "What is " + heading + "?"
 	}
@@ -153,7 +153,7 @@ func lowerFirst(s string) string {
 	return string(unicode.ToLower(r)) + s[size:]
 }
 
-func capitalised(word string) bool {
+func capitalized(word string) bool {
 	r, _ := utf8.DecodeRuneInString(word)
 	return unicode.IsUpper(r)
 }

@@ -30,7 +30,7 @@ func (o *Create) Run(r *Run) error {
 	}
 	title := say.OneLine(o.Title, 200)
 	if title == "" {
-		title = pages.Humanise(workspace.Stem(path.Base(f)))
+		title = pages.Humanize(workspace.Stem(path.Base(f)))
 	}
 	out, err := r.Site.Compose(f, title, say.OneLine(o.Description, 500), o.Content)
 	if err != nil {

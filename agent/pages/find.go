@@ -48,7 +48,7 @@ func (s *Site) Called(name, file string) bool {
 
 // Titled reports whether a name is the title of a page, or what its file is called.
 func (s *Site) Titled(name, file string) bool {
-	if SameFold(Humanise(workspace.Stem(path.Base(file))), name) || SameFold(workspace.Stem(path.Base(file)), name) {
+	if SameFold(Humanize(workspace.Stem(path.Base(file))), name) || SameFold(workspace.Stem(path.Base(file)), name) {
 		return true
 	}
 	if !workspace.IsPage(file) {
@@ -268,8 +268,8 @@ func (s *Site) Below(folder string) (pages []string, dir bool) {
 // SameFold reports whether two texts are the same but for case and the blanks around them.
 func SameFold(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
 
-// Humanise makes a title of the name of a file.
-func Humanise(name string) string {
+// Humanize makes a title of the name of a file.
+func Humanize(name string) string {
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || unicode.IsSpace(r) })
 	if len(words) == 0 {
 		return name

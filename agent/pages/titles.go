@@ -117,7 +117,7 @@ func NamedIn(p *markup.Page, sentence string) bool {
 		}), " ") + " "
 	}
 	text := plain(sentence)
-	return slices.ContainsFunc([]string{p.Title(), Humanise(workspace.Stem(path.Base(p.Path)))}, func(name string) bool {
+	return slices.ContainsFunc([]string{p.Title(), Humanize(workspace.Stem(path.Base(p.Path)))}, func(name string) bool {
 		n := plain(name)
 		return len(n) > 5 && !workspace.IsIndex(name+".md") && strings.Contains(text, n)
 	})

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A plot is one diagram. Lines differ in dashes and markers as well as in colour: a reader may have neither a colour
+// A plot is one diagram. Lines differ in dashes and markers as well as in color: a reader may have neither a color
 // printer nor an eye for it.
 type plot struct {
 	Title      string
@@ -36,7 +36,7 @@ const (
 
 var lineDashes = []string{"", "7 4", "2 3", "9 3 2 3", "12 4", "4 2 1 2"}
 
-// A palette is the colours of a plot: of paper, letters, grid and lines.
+// A palette is the colors of a plot: of paper, letters, grid and lines.
 type palette struct {
 	paper, ink, grid string
 	lines            []string
@@ -53,8 +53,8 @@ var (
 func (p palette) style() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "svg text{font:12px system-ui,sans-serif;fill:%s}svg .grid{stroke:%s;stroke-width:1}svg .axis{stroke:%s;stroke-width:1;fill:none}", p.ink, p.grid, p.ink)
-	for i, colour := range p.lines {
-		fmt.Fprintf(&b, "svg .l%d{stroke:%s;fill:none;stroke-width:1.8}svg .f%d{fill:%s}svg .h%d{fill:%s;stroke:%s;stroke-width:1.5}", i, colour, i, colour, i, p.paper, colour)
+	for i, color := range p.lines {
+		fmt.Fprintf(&b, "svg .l%d{stroke:%s;fill:none;stroke-width:1.8}svg .f%d{fill:%s}svg .h%d{fill:%s;stroke:%s;stroke-width:1.5}", i, color, i, color, i, p.paper, color)
 	}
 	return b.String()
 }

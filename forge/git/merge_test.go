@@ -42,7 +42,7 @@ func TestMergeRefusesToGuess(t *testing.T) {
 	const base = "a\nb\nc\nd\ne\n"
 	for _, c := range []struct{ name, ours, theirs string }{
 		{"the same line", "a\nX\nc\nd\ne\n", "a\nY\nc\nd\ne\n"},
-		{"neighbouring lines", "a\nX\nc\nd\ne\n", "a\nb\nY\nd\ne\n"},
+		{"neighboring lines", "a\nX\nc\nd\ne\n", "a\nb\nY\nd\ne\n"},
 		{"inserted at one place", "a\nx\nb\nc\nd\ne\n", "a\ny\nb\nc\nd\ne\n"},
 		{"changed and deleted", "a\nb\nX\nd\ne\n", "a\ne\n"},
 		{"emptied and changed", "", "a\nb\nX\nd\ne\n"},

@@ -62,8 +62,8 @@ func TestATableIsShownWholeOrSaysWhatIsLeftOut(t *testing.T) {
 			[]string{"All steps"}},
 		"little that is left is shown, too": {
 			"The file has these options:\n\n" +
-				strings.Repeat("- The builder compiles the parts of the program and waits until they are there before it takes the next.\n", 4) + "- A colour.\n- Its name.\n" + more, "What does the builder compile?",
-			[]string{"- A colour.\n- Its name."}, []string{" more]"}},
+				strings.Repeat("- The builder compiles the parts of the program and waits until they are there before it takes the next.\n", 4) + "- A color.\n- Its name.\n" + more, "What does the builder compile?",
+			[]string{"- A color.\n- Its name."}, []string{" more]"}},
 	} {
 		text, _, _, result := answerOf(t, model.Request{Question: c.question, Passages: []model.Passage{
 			{Path: "limits.md", URL: "https://docs.example/limits#requests", Title: "Server", Heading: "Requests", Score: 0.9,

@@ -54,23 +54,23 @@ func Contrast(a, b string) float64 {
 	return max(x, y) / min(x, y)
 }
 
-// Least is the least contrast of a colour with any of several.
-func Least(colour string, behind ...string) float64 {
+// Least is the least contrast of a color with any of several.
+func Least(color string, behind ...string) float64 {
 	least := 21.0
 	for _, b := range behind {
-		least = min(least, Contrast(colour, b))
+		least = min(least, Contrast(color, b))
 	}
 	return least
 }
 
-// Readable is the tone of a colour, the nearest to it on the way to black or white, that can be read as text on all of
+// Readable is the tone of a color, the nearest to it on the way to black or white, that can be read as text on all of
 // several.
-func Readable(colour string, behind ...string) string {
+func Readable(color string, behind ...string) string {
 	to := 0.0
 	if luminance(behind[0]) < 0.18 {
 		to = 255
 	}
-	rgb := channels(colour)
+	rgb := channels(color)
 	for step := range 101 {
 		share := float64(step) / 100
 		tone := "#"
@@ -81,21 +81,21 @@ func Readable(colour string, behind ...string) string {
 			return tone
 		}
 	}
-	return colour
+	return color
 }
 
-func channels(colour string) [3]int {
-	n, err := strconv.ParseUint(strings.TrimPrefix(colour, "#"), 16, 24)
+func channels(color string) [3]int {
+	n, err := strconv.ParseUint(strings.TrimPrefix(color, "#"), 16, 24)
 	if err != nil {
 		return [3]int{} // a project's colors are checked before they are stored
 	}
 	return [3]int{int(n >> 16), int(n >> 8 & 255), int(n & 255)}
 }
 
-// luminance is the relative luminance of a colour.
-func luminance(colour string) float64 {
+// luminance is the relative luminance of a color.
+func luminance(color string) float64 {
 	sum := 0.0
-	for i, c := range channels(colour) {
+	for i, c := range channels(color) {
 		v := float64(c) / 255
 		if v <= 0.04045 {
 			v /= 12.92

@@ -52,11 +52,11 @@ func TestThePapersAreThoseOfTheStyles(t *testing.T) {
 		t.Fatal(err)
 	}
 	light, dark, _ := strings.Cut(string(styles), "[data-shown=dark]")
-	for _, c := range []struct{ in, name, colour string }{{light, "paper", widget.LightPaper}, {light, "soft", widget.LightSoft},
+	for _, c := range []struct{ in, name, color string }{{light, "paper", widget.LightPaper}, {light, "soft", widget.LightSoft},
 		{dark, "paper", widget.DarkPaper}, {dark, "soft", widget.DarkSoft}} {
-		short := strings.Replace(c.colour, "#ffffff", "#fff", 1)
+		short := strings.Replace(c.color, "#ffffff", "#fff", 1)
 		if !strings.Contains(c.in, "var(--docent-"+c.name+", "+short+")") {
-			t.Errorf("the styles have no %s %s", c.name, c.colour)
+			t.Errorf("the styles have no %s %s", c.name, c.color)
 		}
 	}
 }

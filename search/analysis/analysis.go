@@ -123,8 +123,8 @@ func (s *stemmer) of(word string) string {
 	return stem
 }
 
-// An Analyser cuts text into terms. Get gives one, for one goroutine at a time.
-type Analyser struct {
+// A Tokenizer cuts text into terms. Get gives one, for one goroutine at a time.
+type Tokenizer struct {
 	stemmers map[string]*stemmer
 	cuts     []int
 	before   plainWord // the one that stands before, if it may be the first of a compound
@@ -135,18 +135,18 @@ type plainWord struct {
 	start, end int
 }
 
-var analysers = sync.Pool{New: func() any { return &Analyser{stemmers: make(map[string]*stemmer)} }}
+var tokenizers = sync.Pool{New: func() any { return &Tokenizer{stemmers: make(map[string]*stemmer)} }}
 
-// Get gives an analyser, with the stems that it remembers. Put takes it back.
-func Get() *Analyser { return analysers.Get().(*Analyser) }
+// Get gives a tokenizer, with the stems that it remembers. Put takes it back.
+func Get() *Tokenizer { return tokenizers.Get().(*Tokenizer) }
 
-// Put gives the analyser to others.
-func (a *Analyser) Put() { analysers.Put(a) }
+// Put gives the tokenizer to others.
+func (a *Tokenizer) Put() { tokenizers.Put(a) }
 
 // Stem is a word's stem in a language.
-func (a *Analyser) Stem(word, language string) string { return a.stemmer(language).of(word) }
+func (a *Tokenizer) Stem(word, language string) string { return a.stemmer(language).of(word) }
 
-func (a *Analyser) stemmer(language string) *stemmer {
+func (a *Tokenizer) stemmer(language string) *stemmer {
 	s := a.stemmers[language]
 	if s == nil {
 		s = newStemmer(language)
@@ -202,7 +202,7 @@ func nameEnd(text string, end int) int {
 }
 
 // Tokens calls emit for each token of the text, parts numbered from 0. It returns the number of parts.
-func (a *Analyser) Tokens(text, language string, emit func(Token)) int {
+func (a *Tokenizer) Tokens(text, language string, emit func(Token)) int {
 	stem := a.stemmer(language)
 	a.before = plainWord{}
 	at := 0
@@ -253,7 +253,7 @@ func isWordByte(c byte) bool {
 }
 
 // name emits the tokens of one name: text[start:end], with its prefix from begin on.
-func (a *Analyser) name(text string, begin, start, end, at int, stem *stemmer, emit func(Token)) int {
+func (a *Tokenizer) name(text string, begin, start, end, at int, stem *stemmer, emit func(Token)) int {
 	word := strings.TrimRight(strings.TrimLeft(text[start:end], "_"), "_")
 	if word == "" {
 		return at
@@ -302,7 +302,7 @@ func (a *Analyser) name(text string, begin, start, end, at int, stem *stemmer, e
 }
 
 // compound emits the closed form of a word and the one before it, if these make one.
-func (a *Analyser) compound(text string, word plainWord, at int, stem *stemmer, emit func(Token)) {
+func (a *Tokenizer) compound(text string, word plainWord, at int, stem *stemmer, emit func(Token)) {
 	if b := a.before; stem.single && b.end+1 == word.start && b.end > 0 && text[b.end] == ' ' {
 		if closed := Compound(b.text, word.text); closed != "" {
 			emit(Token{Term: stem.of(closed), Surface: closed, At: at - 1, Covers: 2, Start: b.start, End: word.end})
@@ -312,7 +312,7 @@ func (a *Analyser) compound(text string, word plainWord, at int, stem *stemmer, 
 }
 
 // hyphenated is the closed form of a name that was cut; empty if it has none.
-func (a *Analyser) hyphenated(word string, stem *stemmer) string {
+func (a *Tokenizer) hyphenated(word string, stem *stemmer) string {
 	if len(a.cuts) != 4 || !stem.single || word[a.cuts[1]] != '-' {
 		return ""
 	}
@@ -368,7 +368,7 @@ func Scheme(text string, start, end int) bool {
 }
 
 // bigrams emits each two neighboring characters of a run of Chinese, Japanese or Korean text, which has no spaces.
-func (a *Analyser) bigrams(text string, i, at int, emit func(Token)) (int, int) {
+func (a *Tokenizer) bigrams(text string, i, at int, emit func(Token)) (int, int) {
 	run := i
 	for run < len(text) {
 		r, size := utf8.DecodeRuneInString(text[run:])

@@ -757,7 +757,7 @@ var fieldBridges = func() bridges {
 }()
 
 // Synonyms are the words of the field that a word of a question may stand for.
-func (a *Analyser) Synonyms(word string) []string { return fieldBridges.words[a.Stem(word, "en")] }
+func (a *Tokenizer) Synonyms(word string) []string { return fieldBridges.words[a.Stem(word, "en")] }
 
 // SynonymsOfPhrase are those of the words that a question has one after the other, from the first one on, and how many
 // words these are.

@@ -150,9 +150,9 @@ func (u *Update) Changed() bool {
 		u.old.Manifest.Language != u.where.Language()
 }
 
-// Relabelled is the manifest of the old generation, of which nothing has changed, for the new commit; ok is false if
+// Relabeled is the manifest of the old generation, of which nothing has changed, for the new commit; ok is false if
 // it says the same.
-func (u *Update) Relabelled() (m Manifest, ok bool) {
+func (u *Update) Relabeled() (m Manifest, ok bool) {
 	m = u.old.Manifest
 	m.Commit, m.SiteURL, m.Lost, m.Site = u.report.Commit, u.report.SiteURL, u.report.Lost, labelOf(&u.where)
 	m.Listed, m.About = u.listed, u.about

@@ -93,7 +93,7 @@ func Describe(r *Record, src *Source) []*document.Document {
 }
 
 // titleWords lists the words of a title or heading that say what it is about, with its names.
-func titleWords(a *analysis.Analyser, text, language string) WordList {
+func titleWords(a *analysis.Tokenizer, text, language string) WordList {
 	var tokens []analysis.Token
 	parts := a.Tokens(text, language, func(t analysis.Token) { tokens = append(tokens, t) })
 	inName := make([]bool, parts)

@@ -54,7 +54,7 @@ func cut(text string) string { return strings.TrimSpace(strings.ToValidUTF8(text
 
 // bestLine is where the line begins that has most of what is asked, by how few lines have each word of it; the first one
 // of several.
-func bestLine(a *analysis.Analyser, text string, asked []uint32, language string) int {
+func bestLine(a *analysis.Tokenizer, text string, asked []uint32, language string) int {
 	type found struct {
 		at   int
 		mask uint64

@@ -27,9 +27,9 @@ var forbidden = []struct{ word, write string }{
 	{`where (nil|zero|empty|there (is|are) no)`, "if: where is for places"},
 }
 
-// misspelled are those that pages, the documentation, and the program's texts are without.
+// misspelled are those that pages, the documentation, comments, and the program's texts are without.
 var misspelled = []struct{ word, write string }{
-	{`colours?|coloured|behaviours?|favour\w*|recognis\w+|authoris\w+|organis(e[ds]?|ing|ations?)|(un)?labelled|whilst`,
+	{`colours?|coloured|behaviours?|favour\w*|recognis\w+|authoris\w+|organis(e[ds]?|ing|ations?)|(un)?labelled|whilst|licences?|capitalis\w+|summaris\w+|neighbours?|neighbouring`,
 		"in American spelling"},
 	{`e-mail`, "email"},
 }
@@ -46,7 +46,7 @@ var forbiddenInPages = []struct{ word, write string }{
 }
 
 // wordLists are packages whose strings are words that other people write.
-var wordLists = []string{"agent/rules", "search/analysis"}
+var wordLists = []string{"agent/rules", "bench/traffic", "search/analysis"}
 
 // unchecked are files that name the words, or a ferry's fare.
 var unchecked = []string{"tests/tree/words_test.go", "tests/models/injected_test.go", "tests/models/models_test.go"}
@@ -97,7 +97,7 @@ func TestWordsAreThoseOfTheField(t *testing.T) {
 			for pos, tok, text := s.Scan(); tok != token.EOF; pos, tok, text = s.Scan() {
 				if tok == token.COMMENT || tok == token.STRING {
 					said := tok == token.STRING && !strings.HasSuffix(path, "_test.go") && !slices.Contains(wordLists, filepath.Dir(path))
-					check(path, file.Line(pos), map[bool]int{true: 1}[said], text)
+					check(path, file.Line(pos), map[bool]int{true: 1}[said || tok == token.COMMENT], text)
 				}
 			}
 		}

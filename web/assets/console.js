@@ -1,4 +1,4 @@
-// Small behaviours of the pages, each named by a data attribute. Pages can be read, and forms sent, without them.
+// Small behaviors of the pages, each named by a data attribute. Pages can be read, and forms sent, without them.
 "use strict";
 
 // data-time: a time of the last or the next day by how far it is, another one in the reader's zone; the exact one on hover. The year
@@ -140,19 +140,19 @@ document.addEventListener("toggle", async (event) => {
   htmx?.process(changes);
 }, true);
 
-// data-plot: draws the columns of the table with that id, those with data-series (a colour of the design system), over its days. The table
+// data-plot: draws the columns of the table with that id, those with data-series (a color of the design system), over its days. The table
 // beside it has the same numbers, and is all there is without scripts.
 const drawn = new Map(); // plots by their elements
 function draw(el) {
   const table = document.getElementById(el.dataset.plot);
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const heads = [...table.tHead.rows[0].cells].map((head, column) => ({ head, column })).filter(({ head }) => head.dataset.series);
   const rows = [...table.tBodies[0].rows];
   const number = (cell) => cell.textContent.trim() === "" ? null : Number(cell.textContent);
   const data = [rows.map((row) => Date.parse(row.querySelector("time").dateTime) / 1000)];
   for (const { column } of heads) data.push(rows.map((row) => number(row.cells[column])));
   const share = heads.some(({ head }) => head.dataset.scale === "%");
-  const axis = { stroke: colour("dim"), grid: { stroke: colour("edge"), width: 1 }, ticks: { stroke: colour("edge"), width: 1 } };
+  const axis = { stroke: color("dim"), grid: { stroke: color("edge"), width: 1 }, ticks: { stroke: color("edge"), width: 1 } };
   const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" });
   const axes = [{ ...axis, space: 70, values: (_, ticks) => ticks.map((t) => day.format(t * 1000)) }, { ...axis, size: 60, scale: heads[0].head.dataset.scale ?? "y" }];
   if (share) axes.push({ ...axis, side: 1, scale: "%", size: 56, grid: { show: false }, values: (_, ticks) => ticks.map((t) => t + "%") });
@@ -163,7 +163,7 @@ function draw(el) {
     scales: { "%": { range: [0, 100] }, y: { range: (_, min, max) => [0, Math.max(max, 1)] }, ms: { range: (_, min, max) => [0, Math.max(max, 1)] } },
     axes,
     series: [{ label: "Day", value: "{YYYY}-{MM}-{DD}" }, ...heads.map(({ head }) => ({
-      label: head.textContent, scale: head.dataset.scale ?? "y", stroke: colour(head.dataset.series), width: 2, spanGaps: false,
+      label: head.textContent, scale: head.dataset.scale ?? "y", stroke: color(head.dataset.series), width: 2, spanGaps: false,
       points: { show: rows.length < 40, size: 5 }, dash: head.dataset.scale === "%" ? [6, 4] : undefined,
     }))],
   }, data, el));

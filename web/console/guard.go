@@ -72,7 +72,7 @@ func (s *Server) guard(r Route) bunrouter.HandlerFunc {
 		a := w.(*answer)
 		v := &Visit{ResponseWriter: a.ResponseWriter, Req: req.Request, params: req, Client: a.client, secure: a.secure,
 			Now: s.Now(), route: r, server: s}
-		if err := s.recognise(v); err != nil {
+		if err := s.recognize(v); err != nil {
 			return err
 		}
 		if r.method == http.MethodPost {

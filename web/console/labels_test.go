@@ -2,7 +2,7 @@ package console
 
 import "testing"
 
-func TestCellsOfListsAreLabelled(t *testing.T) {
+func TestCellsOfListsAreLabeled(t *testing.T) {
 	const page = `<table><tr><td>x</td><td>y</td></tr></table>` +
 		`<table class="list why"><thead><tr><th scope="col">Name <b>x</b></th><th scope="col" class="num">A &amp; "b"</th><th><span class="visually-hidden">End</span></th></tr></thead>` +
 		`<tbody><tr><th scope="row">n</th><td class="num">1</td><td><button>End</button></td></tr><tr><td>m</td><td></td></tr></tbody></table><td>z</td>`

@@ -52,9 +52,9 @@ func (v *Visit) Cookie(name string) string {
 	return c.Value
 }
 
-// recognise finds out who is signed in, if somebody is. The session and its owner are looked up on every
+// recognize finds out who is signed in, if somebody is. The session and its owner are looked up on every
 // visit, so that it ends at once when it is ended, when the person is removed or disabled, and when the key is revoked.
-func (s *Server) recognise(v *Visit) error {
+func (s *Server) recognize(v *Visit) error {
 	who, ok, err := s.identify(v)
 	if err != nil || !ok {
 		return err
@@ -282,7 +282,7 @@ func (v *Visit) SessionLines(all []api.SignIn) []SessionLine {
 	return lines
 }
 
-// device is what a browser says of itself, in words that people recognise.
+// device is what a browser says of itself, in words that people recognize.
 func device(agent string) string {
 	name := first(agent, [][2]string{{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"FxiOS/", "Firefox"},
 		{"CriOS/", "Chrome"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"}}, "Unknown browser")

@@ -492,7 +492,7 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 }
 
 // siteField asks for the generator of the site.
-func siteField(value, recognised string) console.Field {
+func siteField(value, recognized string) console.Field {
 	f := console.Field{
 		Name:  "site",
 		Label: "Site generator",
@@ -500,8 +500,8 @@ func siteField(value, recognised string) console.Field {
 		Hint:  "Decides which files are pages and what their addresses are.",
 	}
 	label := "detect"
-	if recognised != "" {
-		label += " (" + recognised + ")"
+	if recognized != "" {
+		label += " (" + recognized + ")"
 	}
 	f.Options = []console.Option{{Value: "", Label: label, On: value == ""}}
 	for _, kind := range api.SiteKinds {

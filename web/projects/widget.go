@@ -27,7 +27,7 @@ type widgetView struct {
 	Same     []string
 }
 
-// A contrastLine says of a colour whether it can be read.
+// A contrastLine says of a color whether it can be read.
 type contrastLine struct {
 	Text string
 	Good bool
@@ -130,12 +130,12 @@ func (s *handler) changeWidget(v *console.Visit) error {
 
 // contrasts say whether the colors can be read.
 func contrasts(w api.Widget) (out []contrastLine) {
-	say := func(where, colour, from string, behind ...string) {
-		least := widget.Least(colour, behind...)
+	say := func(where, color, from string, behind ...string) {
+		least := widget.Least(color, behind...)
 		line := contrastLine{Good: least >= widget.TextContrast, Text: fmt.Sprintf(
-			"In the %s, text in %s%s has a contrast of at least %.1f to 1; WCAG AA asks for 4.5.", where, colour, from, least)}
+			"In the %s, text in %s%s has a contrast of at least %.1f to 1; WCAG AA asks for 4.5.", where, color, from, least)}
 		if !line.Good {
-			line.Text += " It is hard to read. The nearest tone that can be read is " + widget.Readable(colour, behind...) + "."
+			line.Text += " It is hard to read. The nearest tone that can be read is " + widget.Readable(color, behind...) + "."
 		}
 		out = append(out, line)
 	}

@@ -244,7 +244,7 @@ func (c *clusters) groups(points []Point, bags []bag, known int) []Group {
 	out := make([]Group, known)
 	of := map[int]int{}
 	for i := range known {
-		out[i] = Group{Seed: i, Centre: -1}
+		out[i] = Group{Seed: i, Center: -1}
 		of[i] = i // they were opened first
 	}
 	members := map[int][]int{}
@@ -252,7 +252,7 @@ func (c *clusters) groups(points []Point, bags []bag, known int) []Group {
 		k := bags[n].cluster
 		if _, ok := of[k]; !ok {
 			of[k] = len(out)
-			out = append(out, Group{Seed: -1, Centre: -1})
+			out = append(out, Group{Seed: -1, Center: -1})
 		}
 		g := &out[of[k]]
 		g.Members = append(g.Members, bags[n].members...)
@@ -275,8 +275,8 @@ func (c *clusters) describe(g *Group, k *cluster, bags []bag, members []int, poi
 	for _, n := range members {
 		s := c.closeness(dot(bags[n].vector, sum), k) * (1 + math.Log(float64(len(bags[n].members)))/10)
 		first := bags[n].members[0]
-		if s > best+1e-9 || s > best-1e-9 && points[first].Key < points[g.Centre].Key {
-			best, g.Centre = s, first
+		if s > best+1e-9 || s > best-1e-9 && points[first].Key < points[g.Center].Key {
+			best, g.Center = s, first
 		}
 	}
 	type told struct {

@@ -36,7 +36,7 @@ var drawn = lines{join: 0.3, merge: 0.2, known: 0.25, weak: 0.6, docs: 0.75, siz
 type Group struct {
 	Seed    int   // the known group that it goes on with; -1 if it is new
 	Members []int // numbers of the points, in the order of their keys
-	Centre  int   // the point that is closest to all
+	Center  int   // the point that is closest to all
 	Terms   Seed  // the most telling, by weight
 	Words   []string
 }

@@ -209,7 +209,7 @@ func TestLaterQuestionsFindTheTopicThatIsKnown(t *testing.T) {
 		}
 		for i, g := range known {
 			seeds = append(seeds, g.Terms)
-			about[i] = number[early[g.Centre].Key]
+			about[i] = number[early[g.Center].Key]
 		}
 		right, wrong := 0, 0
 		for _, g := range Collect(later, seeds, rarity) {

@@ -62,7 +62,7 @@ func Topics(questions []Question, known []Seed, rarity Rarity, now time.Time) []
 		if len(g.Members) == 0 {
 			continue
 		}
-		t := Topic{Seed: g.Seed, ID: questions[g.Members[0]].ID, Question: questions[g.Centre].Text, Words: g.Words,
+		t := Topic{Seed: g.Seed, ID: questions[g.Members[0]].ID, Question: questions[g.Center].Text, Words: g.Words,
 			Terms: g.Terms, Questions: make([]Question, 0, len(g.Members))}
 		for _, m := range g.Members {
 			t.Questions = append(t.Questions, questions[m])

@@ -39,7 +39,7 @@ func Read(text string) Words {
 	a.Tokens(text, language, func(t analysis.Token) {
 		switch {
 		case t.Covers > 0 && strings.Contains(text[t.Start:t.End], " "): // "set up" as one word tells topics apart no better than "set"
-		case t.Covers > 0: // a name of parts is also the word without what joins them: e-mail, dark-mode
+		case t.Covers > 0: // a name of parts is also the word without what joins them: sign-in, dark-mode
 			if joined := joints.Replace(t.Term); utf8.RuneCountInString(joined) > 2 {
 				add(&words, a.Stem(joined, language), t.Surface)
 			}

@@ -140,7 +140,7 @@ func inName(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '-' || b == '_' || b == '.'
 }
 
-// wordy are the characters after which an @ is part of something else, such as an e-mail address.
+// wordy are the characters after which an @ is part of something else, such as an email address.
 func wordy(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_.-+/@=%", r)
 }

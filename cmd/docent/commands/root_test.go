@@ -11,7 +11,7 @@ import (
 	"docent/cmd/docent/cli"
 )
 
-// Every command and flag is told from its neighbours, and what a command takes is in its usage.
+// Every command and flag is told from its neighbors, and what a command takes is in its usage.
 func TestCommandsNameThingsInOneWay(t *testing.T) {
 	root := New(cli.Program{})
 	for path, use := range map[string]string{"project add": "add NAME", "project set": "set NAME",

@@ -61,7 +61,7 @@ func (o *Service) consoleLink(ctx context.Context, _ struct{}) (LinkMade, error)
 	return o.Link(ctx, "", OperatorLink)
 }
 
-// personOf finds the person with an e-mail address.
+// personOf finds the person with an email address.
 func (o *Service) personOf(ctx context.Context, email string) (api.Person, error) {
 	p, _, err := o.stores.Catalog.PersonByEmail(ctx, email)
 	if err != nil {

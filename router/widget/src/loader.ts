@@ -8,11 +8,11 @@ const script = document.currentScript as HTMLScriptElement | null;
 const source = script?.src ?? "";
 let own: DocentAssistant | undefined; // the page's element
 
-/** bright is whether black reads better on a colour than white does. */
-const bright = (colour: string) => [0.2126, 0.7152, 0.0722].reduce((sum, share, i) =>
-  sum + share * (parseInt(colour.slice(2 * i + 1, 2 * i + 3), 16) / 255) ** 2.2, 0) > 0.18;
-const accent = (host: string, colour?: string) => /^#[\da-f]{6}$/i.test(colour ?? "")
-  ? `:host${host}{--docent-accent:${colour};--docent-on-accent:${bright(colour!) ? "#000" : "#fff"}}` : "";
+/** bright is whether black reads better on a color than white does. */
+const bright = (color: string) => [0.2126, 0.7152, 0.0722].reduce((sum, share, i) =>
+  sum + share * (parseInt(color.slice(2 * i + 1, 2 * i + 3), 16) / 255) ** 2.2, 0) > 0.18;
+const accent = (host: string, color?: string) => /^#[\da-f]{6}$/i.test(color ?? "")
+  ? `:host${host}{--docent-accent:${color};--docent-on-accent:${bright(color!) ? "#000" : "#fff"}}` : "";
 
 const iconPath = "M4 5h16v11H9l-5 4z";
 

@@ -5,7 +5,7 @@ import { Marked } from "marked";
 const escaped = (text: string) => text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 
 // HTML in an answer is shown as text, and a picture as what it is called: the elements that a reader gets are Markdown's own. What is
-// made of them is sanitised all the same.
+// made of them is sanitized all the same.
 const marked = new Marked({
   gfm: true, breaks: false,
   renderer: { html: ({ text }) => escaped(text), image: ({ text }) => escaped(text) },

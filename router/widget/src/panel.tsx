@@ -52,12 +52,12 @@ function siteTheme(): string {
   return "";
 }
 
-/** background is light or dark by the page's background colour, however it is written; empty where there is none. */
+/** background is light or dark by the page's background color, however it is written; empty where there is none. */
 function background(): string {
   for (const e of [document.body, document.documentElement]) {
-    const colour = getComputedStyle(e).backgroundColor;
-    const [a = 0, b = 0, c = 0, alpha = 1] = (colour.match(/[\d.]+/g) ?? []).map(Number);
-    const lightness = /^ok/.test(colour) ? a : /^l/.test(colour) ? a / 100 : (a * 3 + b * 6 + c) / (/^rgb/.test(colour) ? 2550 : 10);
+    const color = getComputedStyle(e).backgroundColor;
+    const [a = 0, b = 0, c = 0, alpha = 1] = (color.match(/[\d.]+/g) ?? []).map(Number);
+    const lightness = /^ok/.test(color) ? a : /^l/.test(color) ? a / 100 : (a * 3 + b * 6 + c) / (/^rgb/.test(color) ? 2550 : 10);
     if (alpha > 0.5) return lightness < 0.5 ? "dark" : "light";
   }
   return "";
