@@ -112,7 +112,7 @@ func TestARenewedPairIsShownHoweverItIsPutThere(t *testing.T) {
 				if got := shown(t, k); got != 2 {
 					t.Errorf("certificate %d is shown, not the new one", got)
 				}
-				if text := log.String(); strings.Contains(text, "cannot be used") || strings.Count(text, "a new certificate is shown") != 1 {
+				if text := log.String(); strings.Contains(text, "cannot be used") || strings.Count(text, "new certificate in use") != 1 {
 					t.Errorf("the log: %s", text)
 				}
 			})
@@ -148,7 +148,7 @@ func TestABrokenPairIsToldOfOnceAndTheOneBeforeIsShown(t *testing.T) {
 		put(t, certFile, cert)
 		k.Reload()
 		synctest.Wait()
-		if !strings.Contains(log.String(), "the same as before") {
+		if !strings.Contains(log.String(), "certificate unchanged") {
 			t.Errorf("the log: %s", log.String())
 		}
 		if strings.Contains(log.String(), "PRIVATE") {

@@ -55,7 +55,7 @@ func TestOnlyTheOperatorsListenerHasDebug(t *testing.T) {
 		}
 	}
 	server.Stop()
-	if log := server.Log.String(); strings.Contains(log, "asks for no key") || strings.Contains(log, "deprecated") {
+	if log := server.Log.String(); strings.Contains(log, "requires no key") || strings.Contains(log, "deprecated") {
 		t.Errorf("a listener on this machine is warned of:\n%s", log)
 	}
 }

@@ -157,7 +157,7 @@ func TestANodeThatIsCutOffFromItsPeersAloneHandsOverAndForwardsGoOn(t *testing.T
 	}
 	lone := l.Nodes[2]
 	lone.Machine.Part([]string{l.Nodes[0].Machine.Address, l.Nodes[1].Machine.Address})
-	if said := untilNotReady(t, lone.URL); !strings.Contains(lone.Log.String(), "it hands over what it runs") {
+	if said := untilNotReady(t, lone.URL); !strings.Contains(lone.Log.String(), "handing over its work") {
 		t.Errorf("it is not ready, and not for being isolated: %s\n%s", said, lone.Log)
 	}
 	for _, n := range l.Nodes[:2] {
