@@ -20,6 +20,10 @@ var ErrLocked = errors.New("the file is locked")
 // be read and written by others all the while. Closing it, or the end of the process, gives the lock back.
 func TryLock(f *os.File) error { return tryLock(f) }
 
+// Unlock gives the lock of a file back and closes it. Closing it alone leaves the lock for a moment to a process that is just being
+// started, which has the open file until its program begins.
+func Unlock(f *os.File) error { return errors.Join(unlock(f), f.Close()) }
+
 // SyncFolder brings the names in a folder to the disk. On Windows a folder cannot be synced: NTFS journals names by
 // itself.
 func SyncFolder(path string) error {

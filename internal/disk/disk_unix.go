@@ -24,6 +24,10 @@ func tryLock(f *os.File) error {
 	return os.NewSyscallError("flock", err)
 }
 
+func unlock(f *os.File) error {
+	return os.NewSyscallError("flock", unix.Flock(int(f.Fd()), unix.LOCK_UN))
+}
+
 func syncFolder(folder *os.File) error { return folder.Sync() }
 
 func rename(from, to string) error { return os.Rename(from, to) }

@@ -165,7 +165,7 @@ func writeAt(file *os.File, text []byte) error {
 }
 
 // Close gives the directory back. A process that dies gives it back too.
-func (d *Dir) Close() error { return d.lock.Close() }
+func (d *Dir) Close() error { return disk.Unlock(d.lock) }
 
 // OpenUsed is Open for a directory that docent has worked with: it makes none.
 func OpenUsed(path, command string, patience time.Duration) (*Dir, error) {

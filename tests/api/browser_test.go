@@ -96,7 +96,7 @@ func TestPagesInABrowser(t *testing.T) {
 	server := harness.NewServer(t, data)
 	p := harness.NewProject(t, data, "harbour", harness.WriteFiles(t, files))
 	out := harness.Docent(t, "job", "create", "--url", server.URL, "--project", p.ID, "--key", p.Admin, "--wait",
-		"Rename \"Harbour\" to \"Port\".")
+		"Rename \"Harbour\" to \"Port\" everywhere.")
 	pull := regexp.MustCompile(regexp.QuoteMeta(server.URL) + `/pulls/\w+`).FindString(out)
 	if pull == "" {
 		t.Fatalf("no pull request in %s", out)

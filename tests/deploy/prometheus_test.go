@@ -280,7 +280,7 @@ func TestTheDashboardShowsARunningServer(t *testing.T) {
 func checkMetrics(t *testing.T, text string) {
 	t.Helper()
 	labels := map[string]string{"le": `[0-9.e+-]+|\+Inf`, "quantile": "[0-9.]+", "class": "[a-z]+", "route": "unknown|/[^?%]*",
-		"method": "[A-Z]+|other", "status": "[0-9]{3}", "form": "v1|v2|job", "how": "[a-z]+", "reason": "[a-z_]+", "result": "[a-z_ ]+",
+		"method": "[A-Z]+|other", "status": "[0-9]{3}", "form": "v1|v2|job|openai|responses|ag-ui", "task": "[a-z]+", "how": "[a-z]+", "reason": "[a-z_]+", "result": "[a-z_ ]+",
 		"failed": "true|false", "state": "[a-z]+", "kind": "[a-z_]+", "model": "writer|", "models": "writer", "endpoint": "http://[0-9.:]+",
 		"cache": "[a-z]+", "of": "[a-z]+", "version": ".*", "revision": ".*", "goversion": ".*", "vector": "[a-z]+"}
 	if families := harness.CheckDocumented(t, text); families < 60 {
