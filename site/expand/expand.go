@@ -10,6 +10,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"docent/api"
@@ -250,9 +251,9 @@ func (x *expander) file(name string, content []byte, props map[string]any, child
 	}
 	switch strings.ToLower(path.Ext(name)) {
 	case ".rst":
-		return x.rst(name, content)
+		return x.fronted(name, content, x.rst)
 	case ".adoc", ".asciidoc":
-		return x.adoc(name, content)
+		return x.fronted(name, content, x.adoc)
 	case ".ipynb":
 		return notebook(content)
 	case ".org":
@@ -269,6 +270,26 @@ func (x *expander) file(name string, content []byte, props map[string]any, child
 	}
 	return x.headings(made)
 }
+
+// fronted makes Markdown of a page in another format, below what says who may read it: its front matter, or what its first
+// field or attribute of that name says.
+func (x *expander) fronted(name string, content []byte, read func(name string, content []byte) text) text {
+	if len(x.stack) > 1 {
+		return read(name, content)
+	}
+	front := markup.ReadFront("x.md", content).Span.End
+	made := text(slices.Clip(content[:front]))
+	if m := groupsField.FindSubmatch(content[front:min(len(content), front+topOfPage)]); m != nil && front == 0 {
+		made.write("---\ngroups: " + strconv.Quote(strings.Trim(string(m[1]), "[] \t")) + "\n---\n\n")
+	}
+	return append(made, read(name, content[front:])...)
+}
+
+// topOfPage is within how many bytes of a page that is said.
+const topOfPage = 1000
+
+// groupsField is, at the beginning of a line, a field of reStructuredText or an attribute of AsciiDoc.
+var groupsField = regexp.MustCompile(`(?im)^:(?:page-)?groups:[ \t]*(\S[^\r\n]*)`)
 
 func asMarkdown(name string) string {
 	if isMDX(name, "") {

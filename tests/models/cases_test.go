@@ -348,6 +348,11 @@ func TestAPageOfAGroupIsNobodyElses(t *testing.T) {
 		trees[name] = corpora.Tree{"pay.md": []byte(front + "\n" + secret)}
 	}
 	trees["an included part"] = corpora.Tree{"docs.json": []byte(`{"navigation": {"pages": ["index", "pay"]}}`), "pay.mdx": []byte("---\ntitle: Pay\ngroups: [staff]\n---\nimport Pay from \"/snippets/pay.mdx\";\n\n<Pay />\n"), "snippets/pay.mdx": []byte(secret)}
+	trees["a field of Sphinx"] = corpora.Tree{"pay.rst": []byte(":groups: staff, board\n\nPay\n===\n\n" + secret)}
+	trees["a field below a title"] = corpora.Tree{"pay.rst": []byte("Pay\n===\n\n:Groups: [staff]\n\n" + secret)}
+	trees["an attribute of AsciiDoc"] = corpora.Tree{"pay.adoc": []byte("= Pay\n:page-groups: staff\n\n" + secret)}
+	trees["front matter of reStructuredText"] = corpora.Tree{"pay.rst": []byte("---\ngroups: [staff]\n---\n\nPay\n===\n\n" + secret)}
+	trees["front matter of AsciiDoc"] = corpora.Tree{"pay.adoc": []byte("---\ngroups: [staff]\n---\n= Pay\n\n" + secret)}
 	trees["Quarto"] = corpora.Tree{"pay.qmd": []byte("---\ngroups: [staff]\n---\n\n" + secret)}
 	for name, tree := range trees {
 		t.Run(name, func(t *testing.T) {
