@@ -89,6 +89,14 @@ type occurrence struct {
 	at   int32
 }
 
+// wordsOf is how many words of its grammar a text has to have before its language is told: half of a short sentence's.
+func wordsOf(text string) int {
+	if len(text) > 100 {
+		return 5
+	}
+	return min(5, max(3, countWords(text)/2))
+}
+
 func newPassage(from *model.Passage) *passage {
 	p := &passage{of: *from}
 	p.of.Score = 0
@@ -101,7 +109,8 @@ func (p *passage) fill() {
 	defer scratches.Put(d)
 	d.found, d.inLines = d.found[:0], d.inLines[:0]
 	all := blocks.Parse(&p.of)
-	p.language, _ = analysis.LanguageBy(running(all), 5)
+	text := running(all)
+	p.language, _ = analysis.LanguageBy(text, wordsOf(text))
 	for n, b := range all {
 		parts, above := []string{b.Text}, ""
 		words := countWords(b.Text)

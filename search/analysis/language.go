@@ -18,11 +18,17 @@ const (
 // LanguageOf is the language that a question is written in; empty if it does not tell.
 func LanguageOf(text string) string {
 	language, words := LanguageBy(text, 2)
-	if language == "" && words > 0 && words <= 8 {
-		first, _, _ := strings.Cut(strings.ToLower(strings.TrimLeft(text, " ¿¡\"«")), " ")
-		return firstWord[first]
+	if language != "" || words > 8 {
+		return language
 	}
-	return language
+	first, rest, _ := strings.Cut(strings.ToLower(strings.TrimLeft(text, " ¿¡\"«")), " ")
+	if second, _, _ := strings.Cut(rest, " "); firstWord[first+" "+second] != "" {
+		return firstWord[first+" "+second]
+	}
+	if words == 0 {
+		return ""
+	}
+	return firstWord[first]
 }
 
 // LanguageBy is the language of a text that has so many words of its grammar at least, and how many words tell nothing
@@ -89,11 +95,11 @@ func isAddress(field string) bool {
 	return strings.ContainsAny(field, "/@_\\")
 }
 
-// firstWord tells the language of a short question by the word that it begins with.
+// firstWord tells the language of a short question by the word that it begins with, or the two.
 var firstWord = map[string]string{
 	"wie": "de", "warum": "de", "wo": "de", "wann": "de", "welche": "de", "welcher": "de", "kann": "de", "gibt": "de",
 	"cómo": "es", "dónde": "es", "qué": "es", "cuál": "es", "cuándo": "es", "puedo": "es", "¿cómo": "es",
 	"comment": "fr", "pourquoi": "fr", "où": "fr", "combien": "fr", "quand": "fr", "puis-je": "fr", "peut-on": "fr",
-	"dove": "it", "perché": "it", "posso": "it", "cos'è": "it", "como": "pt", "onde": "pt", "qual": "pt",
+	"dove": "it", "perché": "it", "posso": "it", "cos'è": "it", "como": "pt", "onde": "pt", "qual": "pt", "o que": "pt",
 	"hoe": "nl", "waarom": "nl", "waar": "nl", "jak": "pl", "dlaczego": "pl", "gdzie": "pl",
 }

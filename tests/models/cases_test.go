@@ -184,7 +184,8 @@ var siblingCases = []sourceCase{
 		asked: map[string]string{"In how many steps is a series smoothed?": "61", "How many points does a window span?": "62"}},
 	{dir: "C18-old-worksheets", titles: map[string]string{"old.ipynb": "Old notebooks"}, raw: `worksheets|cell_type`, reads: map[string]string{"old.ipynb": `(?s)acme\.run\(7\).*kite 65`},
 		asked: map[string]string{"How many cells has an old notebook?": "64"}},
-	{dir: "C26-name-only", found: map[string]string{"Che cos'è Lumina?": "index.md", "O que é Lumina?": "index.md", "Wat is Lumina?": "index.md", "Lumina とは何ですか？": "index.md"}},
+	{dir: "C26-name-only", found: map[string]string{"Che cos'è Lumina?": "index.md", "O que é Lumina?": "index.md", "Wat is Lumina?": "index.md", "Lumina とは何ですか？": "index.md"},
+		asked: map[string]string{"Che cos'è Lumina?": "un'altra lingua", "Wat is Lumina?": "een andere taal", "Lumina とは何ですか？": "の言語", "O que é Lumina?": "outro idioma"}},
 	{dir: "C26-german", found: map[string]string{"What is Lumina?": "index.md"}, asked: map[string]string{"What is Lumina?": "language of the question", "Was kostet eine Lampe?": "4 Kronen"}},
 	{dir: "C27-python", found: map[string]string{"Traceback (most recent call last):\n  File \"/srv/app/manage.py\", line 22, in <module>\n    main()\n" +
 		"  File \"/usr/lib/python3.11/site-packages/acme/core/handlers/middleware.py\", line 104, in get_response\n    response = self.process(request)\n" +
