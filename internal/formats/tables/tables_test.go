@@ -78,6 +78,7 @@ func TestTablesOfPeopleStayAsTheyAre(t *testing.T) {
 func FuzzBound(f *testing.F) {
 	f.Add("<table><tr><td colspan=99 rowspan=7>", uint16(400))
 	f.Add("<table><td rowspan=0><table><tr><th colspan=-1>", uint16(2))
+	f.Add("<table><th span=2000", uint16(131)) // is none of a cell's
 	f.Fuzz(func(t *testing.T, source string, times uint16) {
 		if len(source) > 200 {
 			return
@@ -94,7 +95,7 @@ func FuzzBound(f *testing.F) {
 			if n.DataAtom == atom.Td || n.DataAtom == atom.Th {
 				for _, a := range n.Attr {
 					var by int
-					if _, err := fmt.Sscan(a.Val, &by); strings.HasSuffix(a.Key, "span") && err == nil && by > maxSpan && inTable(n) {
+					if _, err := fmt.Sscan(a.Val, &by); (a.Key == "colspan" || a.Key == "rowspan") && err == nil && by > maxSpan && inTable(n) {
 						t.Errorf("%s=%d", a.Key, by)
 					}
 				}
