@@ -247,6 +247,8 @@ func TestFollowUpsAreSearchedWithWhatTheyLeaveOut(t *testing.T) {
 func FuzzBuiltin(f *testing.F) {
 	f.Add(install.Text, "How do I install the widget?")
 	f.Add("| a | b |\n|---|---|\n| c | d |\n\n- x\n  ```\n  y\n", "a b c")
+	f.Add("Lumina is a switchboard for lamps.", "Was ist Lumina?")
+	f.Add("Lumina is a switchboard for lamps.", "hi")
 	f.Add("<Card\n title=\"x\"\n>\n> [!NOTE]\n> q\n\n[a](b[c](d)", "x q a")
 	f.Add("| x | Default |\n|---|---|\n| y | 1 |\n\n| y default: 1 |\n\n```y default=1\ny = 2 # default: 1\n```\n\n    y (default 1", "y")
 	f.Fuzz(func(t *testing.T, page, question string) {
@@ -254,8 +256,10 @@ func FuzzBuiltin(f *testing.F) {
 			Passages: []model.Passage{{Path: "a.mdx", URL: "https://docs.example/a", Title: "A", Heading: question, Text: page,
 				Score: 1}}}
 		text, cite, _, result := answerOf(t, req)
-		if doubtful := len(cite) > 0 &&
-			strings.Contains(text, model.Doubtful("en")); result.Answered != (len(cite) > 0 && !doubtful) || text == "" {
+		language, courtesy := Language(&req), Courtesy(question) != ""
+		unsure := strings.HasPrefix(text, model.Doubtful(language)) // or sure of what is in another language
+		if result.Answered && (unsure || len(cite) == 0 && !courtesy) || text == "" ||
+			!result.Answered && (courtesy || len(cite) > 0 && !unsure && !strings.HasPrefix(text, model.Foreign(language))) {
 			t.Errorf("%+v, cited %v, %q", result, cite, text)
 		}
 		Standalone(question, []model.Message{{Role: "user", Text: page}}, []model.Snippet{{Kind: "code", Text: page}})

@@ -65,13 +65,7 @@ func Installed(t testing.TB, what, script string, needed ...string) (first strin
 // PATH has it.
 func Generator(t testing.TB, name string) string {
 	t.Helper()
-	root, err := filepath.Abs(".")
-	for err == nil && root != filepath.Dir(root) {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			break
-		}
-		root = filepath.Dir(root)
-	}
+	root := Root()
 	for _, at := range []string{"bin/" + name, "bin/*/node_modules/.bin/" + name, "examples/sites/*/node_modules/.bin/" + name} {
 		if found, err := filepath.Glob(filepath.Join(root, at)); err == nil && len(found) > 0 {
 			if info, err := os.Stat(found[0]); err == nil && !info.IsDir() {
@@ -80,4 +74,16 @@ func Generator(t testing.TB, name string) string {
 		}
 	}
 	return Peer(t, "a generator of documentation sites", "scripts/install-generators", name)
+}
+
+// Root is the folder of the module that a test runs in; its sources do not tell, since builds may leave out where they are.
+func Root() string {
+	root, err := filepath.Abs(".")
+	for err == nil && root != filepath.Dir(root) {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			break
+		}
+		root = filepath.Dir(root)
+	}
+	return root
 }

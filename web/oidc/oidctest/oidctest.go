@@ -16,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,10 +52,7 @@ var (
 )
 
 // Program is where scripts/install-oidc-provider puts the provider.
-func Program() string {
-	_, here, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(here), "..", "..", "..", "bin", "oidc-provider")
-}
+func Program() string { return filepath.Join(need.Root(), "bin", "oidc-provider") }
 
 // A Provider runs as a process of its own until the test ends.
 type Provider struct {
