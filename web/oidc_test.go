@@ -223,7 +223,7 @@ func TestAnAccountWithAPasswordIsConnectedByItsOwner(t *testing.T) {
 	b := h.browser()
 	res := b.do(http.MethodGet, b.through(tide, "/login/oidc", oidctest.Maria), nil)
 	page, _ := io.ReadAll(res.Body)
-	if res.StatusCode != 403 || b.signedIn() || !strings.Contains(string(page), "Sign in with the password") {
+	if res.StatusCode != 403 || b.signedIn() || !strings.Contains(string(page), "Sign in with its password") {
 		t.Fatalf("%s: %s", res.Status, page)
 	}
 	b.signInAs("maria@example.com", secret)
