@@ -80,6 +80,28 @@ func TestTheFirstPageSaysWhoCanBeAsked(t *testing.T) {
 	}
 }
 
+// A verb is parted from its particle by what it is about.
+func TestWhatIsDoneToItIsOneWordWithItsParticle(t *testing.T) {
+	t.Parallel()
+	tree := corpora.Tree{
+		"docs/backup.md":  []byte("# Backup\n\nCopy the folder `data` to another disk.\n"),
+		"docs/upgrade.md": []byte("# Upgrade\n\n## Go back\n\nInstall the old version to go back.\n"),
+		"docs/setup.md":   []byte("# Setup\n\n```sh\ngo install kettle.example@latest\n```\n"),
+		"docs/stop.md":    []byte("# Shutdown\n\nPress the red button for five seconds.\n"),
+	}
+	for n := range 12 {
+		tree[fmt.Sprintf("docs/more/%d.md", n)] = fmt.Appendf(nil, "# Page %d\n\nWhat is set here, and how to set it down in a list.\n", n)
+	}
+	ask := asker(t, "kettle", tree)
+	for question, source := range map[string]string{
+		"How do I back it up?": "docs/backup.md", "How can I set it up?": "docs/setup.md", "How do I shut it down?": "docs/stop.md",
+	} {
+		if a := ask(question); len(a.sources) == 0 || a.sources[0] != source {
+			t.Error(question, a.verdict, a.sources, a.text)
+		}
+	}
+}
+
 // How a product is installed is what its own pages say, with what is typed: not how something beside it is, nor what else can be
 // downloaded.
 func TestAnInstallationHasItsCommand(t *testing.T) {

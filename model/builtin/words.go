@@ -100,6 +100,11 @@ func appendWords(out []word, text string) []word {
 			if closed := analysis.Compound(out[n-2].text, text[start:i]); closed != "" {
 				out[n-2] = word{closed, out[n-2].start, i} // "back up" is a backup
 				out = out[:n-1]
+			} else if n-before > 2 && out[n-3].end+1 == out[n-2].start && text[out[n-3].end] == ' ' {
+				if closed = analysis.Parted(out[n-3].text, out[n-2].text, text[start:i]); closed != "" {
+					out[n-3].text = closed // "back it up" is one, and "it" is what
+					out = out[:n-1]
+				}
 			}
 		}
 	}
