@@ -89,7 +89,7 @@ var notTyped = []struct{ page, begins, reason string }{
 		"it asks an address on the internet; TestAnAddressOfReaderKeysIsLookedAtWhenItIsSet sets others"},
 	{"docs/deploy/sources.mdx", "docent source",
 		"it needs a folder, a zip and issues; TestOneProjectOfFourSources has all of them"},
-	{"docs/deploy/postgresql.mdx", "docent serve",
+	{"docs/deploy/cluster.mdx", "docent serve",
 		"it needs PostgreSQL; TestADatabaseServesOneDataDirectory starts servers on it where there is one"},
 	{"docs/deploy/cluster.mdx", "docent journal copy",
 		"it needs PostgreSQL; TestAJournalIsCopiedToPostgreSQLAndBack copies one where there is one"},
