@@ -24,24 +24,24 @@ type Config struct {
 	Data           string   `toml:"data" flag:"data" usage:"data directory, used by one process at a time"`
 	Listen         string   `toml:"listen" flag:"listen" usage:"address to listen on, HOST:PORT"`
 	PublicURL      string   `toml:"public_url" flag:"public-url" usage:"public address of the server; links begin with it"`
-	BackupDir      string   `toml:"backup_dir" usage:"folder for the console's backups; empty: beside the data directory, with -backups after its name"`
+	BackupDir      string   `toml:"backup_dir" usage:"folder for the console's backups; empty: the data directory's name and -backups"`
 	CatalogDSN     string   `toml:"catalog_dsn" flag:"catalog-dsn" usage:"catalog database: postgres://…, or empty for SQLite in the data directory"`
-	Journal        string   `toml:"journal" flag:"journal" usage:"where jobs and threads are stored: bbolt (a file in the data directory), or postgres (catalog_dsn; several nodes can share it)"`
-	NodeName       string   `toml:"node_name" flag:"node-name" usage:"with journal = postgres: this node's name; empty for the machine's"`
-	NodeListen     string   `toml:"node_listen" flag:"node-listen" usage:"with journal = postgres: address for other nodes, HOST:PORT; empty for a single node"`
+	Journal        string   `toml:"journal" flag:"journal" usage:"where jobs and threads are stored: bbolt (a file in the data directory), or postgres (catalog_dsn, for several nodes)"`
+	NodeName       string   `toml:"node_name" flag:"node-name" usage:"this node's name; empty: the machine's"`
+	NodeListen     string   `toml:"node_listen" flag:"node-listen" usage:"HOST:PORT for other nodes (journal = postgres); empty: a single node"`
 	NodeAddress    string   `toml:"node_address" flag:"node-address" usage:"HOST:PORT under which other nodes reach node_listen, if different"`
 	LogLevel       string   `toml:"log_level" flag:"log-level" usage:"debug, info, warn or error"`
 	LogFormat      string   `toml:"log_format" flag:"log-format" usage:"text or json"`
 	TrustedProxies []string `toml:"trusted_proxies" usage:"addresses or CIDR ranges whose X-Forwarded-For is trusted"`
-	MetricsFrom    []string `toml:"metrics_from" usage:"addresses or CIDR ranges that read /metrics without a key; others need an admin key"`
+	MetricsFrom    []string `toml:"metrics_from" usage:"addresses or CIDR ranges that read /metrics without an admin key"`
 
 	TLSCert         string   `toml:"tls_cert" flag:"tls-cert" usage:"PEM file with the certificate and its chain; reloaded when it changes"`
 	TLSKey          string   `toml:"tls_key" flag:"tls-key" usage:"PEM file with the key of tls_cert"`
 	ACMEDomains     []string `toml:"acme_domains" usage:"names to get certificates for by ACME"`
 	ACMEEmail       string   `toml:"acme_email" usage:"contact address for the authority"`
 	ACMEDirectory   string   `toml:"acme_directory" usage:"directory URL of the authority; empty: Let's Encrypt"`
-	ACMERoot        string   `toml:"acme_ca_root" usage:"PEM file with the root of your own authority; empty: the system's"`
-	ACMEAcceptTerms bool     `toml:"acme_accept_terms" usage:"agree to the authority's terms of service; required for ACME"`
+	ACMERoot        string   `toml:"acme_ca_root" usage:"PEM file of your own authority's root; empty: the system's"`
+	ACMEAcceptTerms bool     `toml:"acme_accept_terms" usage:"agree to the authority's terms of service; required"`
 	RedirectListen  string   `toml:"redirect_listen" flag:"redirect-listen" usage:"HOST:PORT for plain HTTP: redirects to https and answers a certificate authority"`
 	HSTS            Duration `toml:"hsts" usage:"how long browsers use only TLS (Strict-Transport-Security); 0: off, as by default behind a TLS proxy"`
 
@@ -67,7 +67,7 @@ type Config struct {
 
 	MaxBody        int64    `toml:"max_body" usage:"maximum bytes of a request body"`
 	MaxRequests    int      `toml:"max_requests" usage:"maximum requests in progress or waiting, without streams; more get 503"`
-	MaxClientShare int      `toml:"max_client_share" usage:"percent of what is left (connections, requests, streams, MCP sessions, a key's month) that one client address may use; 100: no limit"`
+	MaxClientShare int      `toml:"max_client_share" usage:"percent of what is left of a budget that one client address may use; 100: no limit"`
 	Unlimited      []string `toml:"unlimited_clients" usage:"addresses or CIDR ranges without max_client_share; trusted_proxies never have it"`
 	MaxStreams     int      `toml:"max_streams" usage:"maximum open assistant streams; more get 503"`
 	StreamPace     Duration `toml:"stream_pace" usage:"minimum time between two writes of text to a reader"`
