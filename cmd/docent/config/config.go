@@ -23,7 +23,7 @@ import (
 type Config struct {
 	Data           string   `toml:"data" flag:"data" usage:"data directory, used by one process at a time"`
 	Listen         string   `toml:"listen" flag:"listen" usage:"address to listen on, HOST:PORT"`
-	PublicURL      string   `toml:"public_url" flag:"public-url" usage:"public address of the server; links begin with it"`
+	PublicURL      string   `toml:"public_url" flag:"public-url" usage:"public address; links begin with it"`
 	BackupDir      string   `toml:"backup_dir" usage:"folder for the console's backups; empty: the data directory's name and -backups"`
 	CatalogDSN     string   `toml:"catalog_dsn" flag:"catalog-dsn" usage:"catalog database: postgres://…, or empty for SQLite in the data directory"`
 	Journal        string   `toml:"journal" flag:"journal" usage:"where jobs and threads are stored: bbolt (a file in the data directory), or postgres (catalog_dsn, for several nodes)"`
@@ -35,9 +35,9 @@ type Config struct {
 	TrustedProxies []string `toml:"trusted_proxies" usage:"addresses or CIDR ranges whose X-Forwarded-For is trusted"`
 	MetricsFrom    []string `toml:"metrics_from" usage:"addresses or CIDR ranges that read /metrics without an admin key"`
 
-	TLSCert         string   `toml:"tls_cert" flag:"tls-cert" usage:"PEM file with the certificate and its chain; reloaded when it changes"`
+	TLSCert         string   `toml:"tls_cert" flag:"tls-cert" usage:"PEM file with certificate and chain; reloaded when it changes"`
 	TLSKey          string   `toml:"tls_key" flag:"tls-key" usage:"PEM file with the key of tls_cert"`
-	ACMEDomains     []string `toml:"acme_domains" usage:"names to get certificates for by ACME"`
+	ACMEDomains     []string `toml:"acme_domains" usage:"names to get ACME certificates for"`
 	ACMEEmail       string   `toml:"acme_email" usage:"contact address for the authority"`
 	ACMEDirectory   string   `toml:"acme_directory" usage:"directory URL of the authority; empty: Let's Encrypt"`
 	ACMERoot        string   `toml:"acme_ca_root" usage:"PEM file of your own authority's root; empty: the system's"`
@@ -45,7 +45,7 @@ type Config struct {
 	RedirectListen  string   `toml:"redirect_listen" flag:"redirect-listen" usage:"HOST:PORT for plain HTTP: redirects to https and answers a certificate authority"`
 	HSTS            Duration `toml:"hsts" usage:"how long browsers use only TLS (Strict-Transport-Security); 0: off, as by default behind a TLS proxy"`
 
-	OperatorListen string `toml:"operator_listen" usage:"private listener for operators, HOST:PORT or unix:PATH: metrics, health and /debug, without a key"`
+	OperatorListen string `toml:"operator_listen" usage:"private HOST:PORT or unix:PATH for operators: metrics, health and /debug, without a key"`
 
 	Model  string           `toml:"default_model" usage:"model of projects that name none: builtin, or a name from [models]"`
 	Models map[string]Model `toml:"models"`
@@ -59,7 +59,7 @@ type Config struct {
 	Limits api.Limits `toml:"limits"`
 
 	Checks       map[string]CheckConfig `toml:"checks"`
-	CheckSandbox string                 `toml:"check_sandbox" usage:"sandbox of [checks] commands: auto (the first that this machine has, else they are refused), or none (all rights of the server's user)"`
+	CheckSandbox string                 `toml:"check_sandbox" usage:"sandbox of [checks]: auto (the first that this machine has, else refused), or none (all rights of the server's user)"`
 
 	OIDC OIDC `toml:"oidc"`
 
@@ -81,19 +81,19 @@ type Config struct {
 	IdleAfter      Duration `toml:"idle_after" usage:"time after which an idle job or thread leaves memory"`
 	PollInterval   Duration `toml:"poll_interval" usage:"how often sources are checked for changes; 0: never"`
 	DrainTimeout   Duration `toml:"drain_timeout" usage:"time for open streams to finish when the server stops"`
-	JobTimeout     Duration `toml:"job_timeout" usage:"time limit of one instruction of a job, without waits for a model or code host"`
-	JobPatience    Duration `toml:"job_patience" usage:"how long a job waits for a model or code host that does not answer"`
+	JobTimeout     Duration `toml:"job_timeout" usage:"time limit of one instruction, without waits for a model or code host"`
+	JobPatience    Duration `toml:"job_patience" usage:"how long a job waits for a model or code host"`
 	TurnTimeout    Duration `toml:"turn_timeout" usage:"time limit of one answer"`
 
 	WebhookAllow []string `toml:"webhook_allow" usage:"private addresses or CIDR ranges that outgoing webhooks may reach"`
 
-	AgentSteps  int   `toml:"agent_steps" usage:"language model replies per instruction of a job; 0: no limit"`
-	AgentTokens int64 `toml:"agent_tokens" usage:"tokens of prompts and replies per instruction; 0: no limit"`
-	AgentCost   int64 `toml:"agent_cost" usage:"US cents per instruction, by the prices of [models]; 0: no limit"`
+	AgentSteps  int   `toml:"agent_steps" usage:"language model replies per instruction; 0: no limit"`
+	AgentTokens int64 `toml:"agent_tokens" usage:"tokens per instruction; 0: no limit"`
+	AgentCost   int64 `toml:"agent_cost" usage:"US cents per instruction; 0: no limit"`
 	AgentChange int64 `toml:"agent_change" usage:"bytes of pages that a language model may change or delete per instruction; 0: no limit"`
 
-	AnswerTokens int   `toml:"answer_tokens" usage:"tokens of prompts and replies per answer; 0: no limit"`
-	AnswerCost   int64 `toml:"answer_cost" usage:"US cents per answer, by the prices of [models]; 0: no limit"`
+	AnswerTokens int   `toml:"answer_tokens" usage:"tokens per answer; 0: no limit"`
+	AnswerCost   int64 `toml:"answer_cost" usage:"US cents per answer; 0: no limit"`
 
 	ThreadRetention Duration `toml:"thread_retention" usage:"threads unused for this long are deleted; 0: never"`
 

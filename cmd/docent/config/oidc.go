@@ -16,7 +16,7 @@ type OIDC struct {
 	SecretEnv    string   `toml:"client_secret_env" usage:"variable with the client's secret"`
 	Name         string   `toml:"name" usage:"the provider's name on the sign-in page"`
 	Scopes       []string `toml:"scopes" usage:"scopes requested besides openid"`
-	Domains      []string `toml:"allowed_domains" usage:"email domains whose people can sign in without an invitation"`
+	Domains      []string `toml:"allowed_domains" usage:"email domains whose people need no invitation"`
 	Organization string   `toml:"organization" usage:"organization that these people join"`
 	Role         string   `toml:"role" usage:"role of these people: viewer, editor or owner"`
 
