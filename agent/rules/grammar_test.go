@@ -371,13 +371,22 @@ func TestEveryExampleIsUnderstood(t *testing.T) {
 	}
 }
 
-// TestEveryInstructionOfTheDocsIsUnderstood reads the tables of the page on instructions.
+// TestEveryInstructionOfTheDocsIsUnderstood reads the lists and the table of the page on instructions.
 func TestEveryInstructionOfTheDocsIsUnderstood(t *testing.T) {
 	page, err := os.ReadFile("../../docs/agent/instructions.mdx")
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := 0
+	first, _, _ := strings.Cut(string(page), "\n## Where")
+	for _, list := range regexp.MustCompile("(?s)```text\n(.*?)\n```").FindAllStringSubmatch(first, -1) {
+		for prompt := range strings.SplitSeq(list[1], "\n") {
+			if _, err := Parse(prompt, &Memory{}); err != nil {
+				t.Errorf("%q: %v", prompt, err)
+			}
+			n++
+		}
+	}
 	for _, cells := range regexp.MustCompile(`(?m)^\| [^|]* \| (.*) \|$`).FindAllStringSubmatch(string(page), -1) {
 		for _, code := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
 			prompt := code[1]
