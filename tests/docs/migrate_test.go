@@ -36,10 +36,10 @@ var hosted = []struct {
 	{"GET /v1/analytics/{projectId}/feedback", "listFeedback", "`rating`, `query`, `threadId`; only feedback on answers"},
 	{"GET /v1/analytics/{projectId}/feedback/by-page", "listPageFeedback", "only feedback on answers, by cited page"},
 	{"GET /v1/analytics/{projectId}/views", "", "your site's own analytics count views"},
-	{"GET /v1/analytics/{projectId}/visitors", "", "as above"},
+	{"GET /v1/analytics/{projectId}/visitors", "", "your site's own analytics count views"},
 	{"POST /v1/static-export/jobs", "", "`docent llms` writes the pages as Markdown"},
-	{"GET /v1/static-export/jobs/{jobId}", "", "as above"},
-	{"POST /v1/static-export/jobs/{jobId}/bundle", "", "as above"},
+	{"GET /v1/static-export/jobs/{jobId}", "", "`docent llms` writes the pages as Markdown"},
+	{"POST /v1/static-export/jobs/{jobId}/bundle", "", "`docent llms` writes the pages as Markdown"},
 	{"POST /v1/workflow/{projectId}/{workflowSchemaId}/trigger", "", "`docent automation run`, and the console"},
 }
 
@@ -52,28 +52,40 @@ func migration(t *testing.T) string {
 			ours[o.ID] = o
 		}
 	}
-	var b strings.Builder
-	b.WriteString("| Hosted | Here | |\n| --- | --- | --- |\n")
+	var became []string
+	operations := map[string]string{} // by what became of them
 	for _, h := range hosted {
-		if h.here == "" {
-			fmt.Fprintf(&b, "| `%s` | not there | %s |\n", h.operation, h.note)
-			continue
+		what := "not there"
+		if h.here != "" {
+			o, ok := ours[h.here]
+			if !ok {
+				t.Fatalf("%s: there is no operation %s", h.operation, h.here)
+			}
+			if at := o.Method + " " + o.Path; at != h.operation {
+				t.Errorf("%s is here at %s", h.operation, at)
+			}
+			what = "the same"
+			if h.note != "" {
+				what = "extended"
+			}
+			if o.Deprecated {
+				what += ", deprecated"
+			}
 		}
-		o, ok := ours[h.here]
-		if !ok {
-			t.Fatalf("%s: there is no operation %s", h.operation, h.here)
-		}
-		if at := o.Method + " " + o.Path; at != h.operation {
-			t.Errorf("%s is here at %s", h.operation, at)
-		}
-		what := "the same"
 		if h.note != "" {
-			what = "extended"
+			what += ": " + h.note
 		}
-		if o.Deprecated {
-			what += ", deprecated"
+		if operations[what] == "" {
+			became = append(became, what)
+			operations[what] = "`" + h.operation + "`"
+		} else {
+			operations[what] += ", `" + h.operation + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", h.operation, what, h.note)
+	}
+	var b strings.Builder
+	b.WriteString("| Hosted | Here |\n| --- | --- |\n")
+	for _, what := range became {
+		fmt.Fprintf(&b, "| %s | %s |\n", operations[what], what)
 	}
 	return b.String()
 }
