@@ -75,7 +75,6 @@ var notTyped = []struct{ page, begins, reason string }{
 	{"docs/deploy/web-sites.mdx", "docent crawl preview",
 		"it asks a site on the internet; TestAWebSiteIsPreviewedAddedAndFollowed asks one of its own"},
 	{"docs/deploy/web-sites.mdx", "docent project add", "it reads a site on the internet; the same test"},
-	{"docs/agent/automations.mdx", "docent source add docs code", "it needs a code host; the tests of actors/automation read such a source"},
 	{"docs/agent/follow-code.mdx", "docent check-docs", "it needs the history of a project; TestCheckDocs runs it"},
 	{"docs/agent/follow-code.mdx", "docent source add docs api", "it needs a code host; TestAJobReadsTheCode has a repository"},
 	{"docs/agent/follow-code.mdx", "docent job create", "it needs a language model; the same test plays one"},
