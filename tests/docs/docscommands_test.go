@@ -108,7 +108,7 @@ var notTyped = []struct{ page, begins, reason string }{
 var otherLanguages = map[string]string{
 	"html": "TestTheWidgetIsAsDocumented", "css": "TestTheWidgetIsAsDocumented",
 	"toml": "read as a configuration", "json": "parsed", "ini": "TestThePageAboutInstallingGoesWithTheUnits; deploy's tests have systemd read each",
-	"js":  "TestThePageWithoutALibraryIsAsDocumented, TestDocumentedReceiversVerifyDeliveries, TestTheDocumentedSignerIsAccepted",
+	"js":  "TestDocumentedReceiversVerifyDeliveries, TestTheDocumentedSignerIsAccepted, TestThePageOfSitesShowsTheExamples",
 	"go":  "TestThePageAboutClientsRuns",
 	"tsx": "TestRealChatClients has useChat of these versions",
 	"ts":  "TestThePageOfSitesShowsTheExamples", "jsx": "TestThePageOfSitesShowsTheExamples",

@@ -125,8 +125,8 @@ var help = map[string]string{
 	"forget": "console/conversations", "gap": "console/gaps", "gaps": "console/gaps", "hooks": "api/outgoing-webhooks", "job": "api/agent#in-the-console",
 	"jobs": "api/agent#in-the-console", "keys": "api/keys#in-the-console", "models": "deploy/models", "overview": "console#overview",
 	"people": "console/people", "playground": "console/playground", "projects": "console", "pull": "agent/pull-requests#on-the-built-in-code-host", "pulls": "agent/pull-requests#on-the-built-in-code-host",
-	"reference": "api/overview", "report": "console/report", "settings": "concepts/projects#check-change-or-remove-a-project", "setup": "console/setup",
-	"sources": "deploy/sources#in-the-console", "system": "console/system", "thread": "console/conversations", "webhook": "api/updates",
+	"reference": "api/overview", "report": "console/analytics#weekly-report", "settings": "concepts/projects#check-change-or-remove-a-project", "setup": "console#add-a-project",
+	"sources": "deploy/sources#in-the-console", "system": "console#system", "thread": "console/conversations", "webhook": "api/updates",
 	"widget": "assistant/widget",
 }
 
