@@ -125,7 +125,7 @@ func Page(rules *Rules, file string, content []byte, read func(string) ([]byte, 
 	groups := groupsOf(file, content)
 	x := &expander{Rules: rules, read: func(name string) ([]byte, error) {
 		taken, err := read(name)
-		if err == nil && !open(groups, groupsOf(name, taken)) {
+		if err == nil && !Open(groups, groupsOf(name, taken)) {
 			return nil, fs.ErrPermission // no page tells others what is for some
 		}
 		return taken, err
@@ -314,8 +314,8 @@ func groupsOf(name string, content []byte) []string {
 	return nil
 }
 
-// open reports whether a text for some groups, or for everybody if there are none, may stand on a page that is for others.
-func open(page, text []string) bool {
+// Open reports whether a text for some groups, or for everybody if there are none, may stand on a page that is for others.
+func Open(page, text []string) bool {
 	return len(text) == 0 || len(page) > 0 && !slices.ContainsFunc(page, func(g string) bool { return !slices.Contains(text, g) })
 }
 
