@@ -12,7 +12,9 @@ import (
 // folders above it, not in lists, and not by what it is found with.
 func TestTheTitleOfARestrictedPageIsOnNoOther(t *testing.T) {
 	const secret, title, linked = "swordfish", "Zanzibar plan", "leviathan launch"
-	front := func(groups, title string) string { return fmt.Sprintf("---\ntitle: %s\ngroups: [%s]\n---\n\n", title, groups) }
+	front := func(groups, title string) string {
+		return fmt.Sprintf("---\ntitle: %s\ngroups: [%s]\n---\n\n", title, groups)
+	}
 	above := front("staff", title) + "The " + secret + ", and [" + linked + "](child.md).\n"
 	child := "---\ntitle: Child\n---\n\nThe goats graze.\n"
 	for name, files := range map[string]map[string]string{
