@@ -114,6 +114,9 @@ func (s *Server) findProject(x *exchange, req bunrouter.Request) error {
 	}
 	if x.openai {
 		project, err := s.Catalog.Project(context.WithoutCancel(req.Context()), x.key.Project)
+		if err == nil && project.Org != x.key.Org {
+			return api.Missing("project")
+		}
 		x.project = project
 		return api.Named(err, "project")
 	}
