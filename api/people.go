@@ -158,6 +158,7 @@ type Invitation struct {
 	Role      Role         `json:"role"`
 	Email     string       `json:"email,omitempty"` // who it is for; if empty, anybody who has it
 	By        string       `json:"by"`              // who invites, for people
+	ByID      PersonID     `json:"byId,omitempty"`  // if a person does: the invitation ends with their right to invite
 	CreatedAt time.Time    `json:"createdAt"`
 	ExpiresAt time.Time    `json:"expiresAt"`
 	UsedAt    *time.Time   `json:"usedAt,omitempty"`

@@ -100,6 +100,23 @@ func (p Project) Credentials() string {
 	return p.TokenEnv
 }
 
+// SendsTokenTo is where the project's token is sent: the code host, and the source if that is reached over HTTP.
+func (p Project) SendsTokenTo() (hosts []string) {
+	public := map[HostKind]string{HostGitHub: "https://github.com", HostGitLab: "https://gitlab.com"}[p.Host]
+	for _, address := range []string{cmp.Or(p.HostURL, public), p.Source} {
+		if u, err := url.Parse(address); err == nil && (u.Scheme == "https" || u.Scheme == "http") {
+			hosts = append(hosts, u.Scheme+"://"+strings.ToLower(u.Host))
+		}
+	}
+	return hosts
+}
+
+// TokenKept reports whether the project sends its token only to where it was before.
+func (p Project) TokenKept(before Project) bool {
+	known := before.SendsTokenTo()
+	return !slices.ContainsFunc(p.SendsTokenTo(), func(host string) bool { return !slices.Contains(known, host) })
+}
+
 // SecretFiles are the names of the stored secrets that the project refers to.
 func (p Project) SecretFiles() (names []string) {
 	for _, name := range []string{p.TokenFile, p.WebhookFile, p.Chats.Slack.AppTokenFile, p.Chats.Slack.BotTokenFile,

@@ -164,7 +164,7 @@ func (p Project) Of(label string) Project {
 	}
 	// The project's credentials are for its own host alone.
 	if d.TokenEnv == "" && d.TokenFile == "" && d.Host == p.Host && d.HostURL == p.HostURL &&
-		d.Host != HostBuiltin && d.Host != HostGit {
+		d.Host != HostBuiltin && d.Host != HostGit && d.TokenKept(p) {
 		d.TokenEnv, d.TokenFile, d.AppID = p.TokenEnv, p.TokenFile, p.AppID
 	}
 	return d

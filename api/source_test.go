@@ -50,6 +50,18 @@ func TestAProjectsTokenIsForItsOwnHost(t *testing.T) {
 	if got := p.WithDefaults().Of("issues"); got.TokenEnv != "" || got.HostURL != "https://ghe.example.com" {
 		t.Errorf("issues elsewhere: %+v", got)
 	}
+	p = several()
+	p.TokenFile = "docs.0123456789abcdef"
+	code := func(address string) Project {
+		p.Sources = []Source{{Label: "code", Kind: SourceCode, Host: HostGitHub, Repository: "acme/tool", Address: address}}
+		return p.WithDefaults().Of("code")
+	}
+	for address, gets := range map[string]bool{"": true, "https://github.com/acme/tool.git": true, "git@github.com:acme/tool.git": true,
+		"https://evil.example/acme/tool.git": false, "http://github.com/acme/tool.git": false, "https://github.com:8443/acme/tool.git": false} {
+		if got := code(address); (got.TokenFile != "") != gets {
+			t.Errorf("%q is sent the project's token: %v (%+v)", address, !gets, got)
+		}
+	}
 }
 
 func TestASourceIsForItsGroups(t *testing.T) {

@@ -59,7 +59,7 @@ func (s *Server) authorize(x *exchange, req bunrouter.Request, want api.KeyKind,
 		return errNoKey
 	}
 	// A client that sends nothing more may read on: what is looked up for it is short, and is not broken off.
-	key, signed, err := s.principal(context.WithoutCancel(req.Context()), secret, x.client, x.started)
+	key, signed, err := s.principal(context.WithoutCancel(req.Context()), secret, x.client, s.Now())
 	if err != nil {
 		if errors.Is(err, api.ErrUnauthorized) {
 			s.metrics.refuse("unauthorized")
@@ -67,7 +67,7 @@ func (s *Server) authorize(x *exchange, req bunrouter.Request, want api.KeyKind,
 		return err
 	}
 	x.key, x.signed, x.bound = key, signed, strings.HasPrefix(secret, oauth.Prefix)
-	if x.bound && !forTools(x.route, key.Kind) {
+	if x.bound && !ofTools(req.Request) && !strings.HasPrefix(x.route, "/mcp/") { // it has come by OAuth
 		return &keyError{kind: api.ErrForbidden, reason: "this access is to the tools of one project alone: other operations need an API key"}
 	}
 	if admins && key.Kind == api.AdminKey {
@@ -90,13 +90,12 @@ func (s *Server) authorize(x *exchange, req bunrouter.Request, want api.KeyKind,
 	return nil
 }
 
-// forTools reports whether an operation is the tools of a kind of key, or what they call themselves: a client that has come
-// by OAuth gets no other.
-func forTools(route string, kind api.KeyKind) bool {
-	if kind == api.AdminKey {
-		return strings.HasPrefix(route, "/mcp/agent/") || strings.HasPrefix(route, "/v2/agent/")
+// mayFollow refuses who follows a job once their key is good no more: that may take hours.
+func (s *Server) mayFollow(x *exchange, req bunrouter.Request) error {
+	if err := s.authorize(x, req, api.AdminKey, false); err != nil {
+		return err
 	}
-	return route == "/mcp/:domain" || strings.HasPrefix(route, "/discovery/")
+	return s.findProject(x, req)
 }
 
 // findProject finds the project that an operation is about. One of another organization is answered like an
@@ -115,6 +114,9 @@ func (s *Server) findProject(x *exchange, req bunrouter.Request) error {
 	}
 	if x.openai {
 		project, err := s.Catalog.Project(context.WithoutCancel(req.Context()), x.key.Project)
+		if err == nil && project.Org != x.key.Org {
+			return api.Missing("project")
+		}
 		x.project = project
 		return api.Named(err, "project")
 	}

@@ -132,7 +132,7 @@ func (s *Server) jobEvents(x *exchange, req bunrouter.Request) error {
 		w.ended(w.left())
 		return nil
 	}
-	return s.tail(x, req.Request, w, after, reply, func(reply job.Reply) bool {
+	return s.tail(x, req, w, after, reply, func(reply job.Reply) bool {
 		var buf []byte
 		if reply.Omitted > after {
 			buf = appendEvent(buf, 0, "omitted", struct {
@@ -200,13 +200,18 @@ func (s *Server) jobWriter(x *exchange, req *http.Request, form stream.Form) *wr
 // request to the actor, so its slowness is nobody else's. A stop of the service ends these streams first: jobs stop
 // too, and a client that returns resumes where the log ended.
 func (s *Server) tail(
-	x *exchange, req *http.Request, w *writer, after uint64, reply job.Reply,
+	x *exchange, req bunrouter.Request, w *writer, after uint64, reply job.Reply,
 	show func(job.Reply) bool, cut func(reason string),
 ) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
 	defer cancel()
 	defer context.AfterFunc(s.leaving, cancel)()
 	for first := true; ; first = false {
+		if !first && s.mayFollow(x, req) != nil {
+			cut("the API key is not valid any more")
+			w.ended("cut")
+			return nil
+		}
 		switch {
 		case first || len(reply.Log) > 0 || reply.Row.Job.Status != api.JobActive:
 			if !show(reply) {
@@ -311,7 +316,7 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 	w := s.jobWriter(x, req.Request, stream.DataStream)
 	defer w.end()
 	started := false
-	return s.tail(x, req.Request, w, 0, reply, func(reply job.Reply) bool {
+	return s.tail(x, req, w, 0, reply, func(reply job.Reply) bool {
 		var parts []stream.Part
 		if !started {
 			started = true

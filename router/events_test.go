@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -186,6 +187,61 @@ func TestAQuietJobIsKeptAliveAndAStopEndsItsStream(t *testing.T) {
 	figures, _ := h.text(200, "GET", "/metrics", h.admin, "")
 	if want := `docent_streams_ended_total{form="job",how="cut"} 1`; !strings.Contains(figures, want) {
 		t.Errorf("the figures lack %s", want)
+	}
+}
+
+// A job may go on for hours, and a key that was revoked, or that has expired, is told nothing more of it.
+func TestAJobIsFollowedAsLongAsItsKeyIsGood(t *testing.T) {
+	for name, end := range map[string]func(h *house, secret string){
+		"revoked": func(h *house, secret string) {
+			h.catalog.mu.Lock()
+			defer h.catalog.mu.Unlock()
+			delete(h.catalog.keys, api.HashSecret(secret))
+		},
+		"expired": func(h *house, _ string) { h.clock.advance(2 * time.Hour) },
+		"unknown whether it is good": func(h *house, _ string) {
+			h.catalog.mu.Lock()
+			defer h.catalog.mu.Unlock()
+			h.catalog.fail = errors.New("the catalog does not answer")
+		},
+		"of a project that has moved": func(h *house, _ string) {
+			h.catalog.mu.Lock()
+			defer h.catalog.mu.Unlock()
+			p := h.catalog.projects["acme"]
+			p.Org = "org-b"
+			h.catalog.projects["acme"] = p
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := build(t)
+			id := api.JobID(h.create())
+			until := h.clock.Now().Add(time.Hour)
+			secret := h.key(api.Key{Kind: api.AdminKey, Org: "org-a", ExpiresAt: &until})
+			at := "/v2/agent/acme/job/" + string(id)
+			stream := h.do("GET", at+"/events", secret, "")
+			got := events(t, stream.Body)
+			h.jobs.add(id, job.Entry{Type: job.EntryProgress, Title: "before"}, same)
+			if e := <-got; !strings.Contains(e.data, "before") {
+				t.Fatalf("%+v", e)
+			}
+			poll, polled := make(chan int, 1), make(chan struct{}, 10)
+			h.jobs.before = func(cmd job.Command) {
+				if w, ok := cmd.(job.Watch); ok && !w.Log {
+					polled <- struct{}{}
+				}
+			}
+			tag := h.do("GET", at, secret, "").Header.Get("ETag")
+			go func() { poll <- h.do("GET", at+"?wait=60", secret, "", "If-None-Match", tag).StatusCode }()
+			<-polled
+			end(h, secret)
+			h.jobs.add(id, job.Entry{Type: job.EntryProgress, Title: "after"}, ended)
+			for e := range got {
+				t.Errorf("is told %+v", e)
+			}
+			if status := <-poll; status < 400 {
+				t.Errorf("a poll is answered %d", status)
+			}
+		})
 	}
 }
 

@@ -37,6 +37,14 @@ func (s *Server) JSONOperations() (list [][2]string) {
 	return list
 }
 
+// Operations are the method and pattern of each operation.
+func (s *Server) Operations() (list [][2]string) {
+	for _, r := range s.routes {
+		list = append(list, [2]string{r.method, r.pattern})
+	}
+	return list
+}
+
 // ReaderOperations are the method and pattern of each operation of readers, those of tools included.
 func (s *Server) ReaderOperations() (list [][2]string) {
 	for _, r := range s.routes {

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -250,7 +251,7 @@ func (s *Server) readJob(x *exchange, req bunrouter.Request) error {
 	if wait > 0 && s.hold() {
 		defer s.waits.Add(-1)
 		body, tag, err = s.await(x, req, reply, body, tag, seen, time.Duration(wait)*time.Second)
-		if err != nil {
+		if err = cmp.Or(err, s.mayFollow(x, req)); err != nil {
 			return err
 		}
 	}

@@ -417,8 +417,7 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 		default:
 			return r.serve(x, s.trace(x, req))
 		}
-		internal := req.Context().Value(everybody{}) != nil
-		if (r.access == tools || internal && kind == api.AssistantKey) && req.Header.Get("Authorization") == "" {
+		if (r.access == tools || kind == api.AssistantKey && ofTools(req.Request)) && req.Header.Get("Authorization") == "" {
 			if err := s.keyless(x, req); err != nil {
 				return err
 			}

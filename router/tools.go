@@ -104,12 +104,15 @@ func (s *Server) isOwn(x *exchange, req *http.Request, origin string) bool {
 	return s.PublicURL != "" || err == nil || at.Hostname() == "localhost"
 }
 
-// everybody marks requests of the tools that nobody has a key for.
-type everybody struct{}
+// tooling marks the requests of the tools.
+type tooling struct{}
 
-// Keyless is the API for what the tools of projects do that let everybody use them. Nothing from outside comes here.
-func (s *Server) Keyless() http.Handler {
+// ofTools reports whether a request is one that the tools make, for a client that has called them.
+func ofTools(req *http.Request) bool { return req.Context().Value(tooling{}) != nil }
+
+// ForTools is the API for what the tools of projects do. Nothing from outside comes here.
+func (s *Server) ForTools() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		s.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), everybody{}, true)))
+		s.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), tooling{}, true)))
 	})
 }

@@ -74,8 +74,8 @@ type (
 	Read struct{ Project api.ProjectID }
 
 	// Rate says what the reader thinks of an answer, in place of what they said of it before; the answer is nil once that
-	// is on disk. It is api.ErrNotFound if the thread has no such answer, or is not the caller's to continue. An empty
-	// Caller or ThreadKey is not checked; Reader always is.
+	// is on disk. It is api.ErrNotFound if the thread has no such answer, or is not the caller's to continue, and
+	// api.ErrConflict once the answer was rated often enough. An empty Caller or ThreadKey is not checked; Reader always is.
 	Rate struct {
 		Project   api.Project
 		Caller    string
@@ -204,6 +204,7 @@ type Feedback struct {
 	Rating  api.Rating `cbor:"1,keyasint"`
 	Comment string     `cbor:"2,keyasint"`
 	At      time.Time  `cbor:"3,keyasint"`
+	Changes int        `cbor:"4,keyasint,omitempty"` // how often another rating of the answer came before
 }
 
 // Contact is what a reader writes to people, and where people reach the reader.

@@ -18,6 +18,7 @@ const (
 	maxInterrupted = 8  // runs that ended with the process before the turn is given up
 	maxPanicked    = 2  // runs that failed in the program
 	maxWaiting     = 16 // questions that wait in one thread
+	maxChanges     = 10 // of the rating of one answer: each is kept, and told to webhooks
 	// What a model sees of the conversation so far.
 	historyTurns = 10
 	historyBytes = 16 << 10
@@ -301,10 +302,16 @@ func (s *state) rate(cmd *Rate, now time.Time) ([]Event, error) {
 	if !ok {
 		return nil, api.ErrNotFound
 	}
-	if f := e.Feedback; f != nil && f.Rating == cmd.Rating && f.Comment == cmd.Comment {
-		return nil, nil
+	said := Feedback{Rating: cmd.Rating, Comment: cmd.Comment, At: now}
+	if f := e.Feedback; f != nil {
+		if f.Rating == cmd.Rating && f.Comment == cmd.Comment {
+			return nil, nil
+		}
+		if said.Changes = f.Changes + 1; said.Changes > maxChanges {
+			return nil, &api.StateError{Kind: api.ErrConflict, Reason: "this answer was rated too often: the last rating stays"}
+		}
 	}
-	return []Event{Rated{Turn: cmd.Turn, Feedback: Feedback{Rating: cmd.Rating, Comment: cmd.Comment, At: now}, Channel: e.Channel}}, nil
+	return []Event{Rated{Turn: cmd.Turn, Feedback: said, Channel: e.Channel}}, nil
 }
 
 func (s *state) handOver(cmd *HandOver, now time.Time) ([]Event, error) {

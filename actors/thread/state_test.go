@@ -471,6 +471,39 @@ func TestRatingAgainTheSameChangesNothing(t *testing.T) {
 	}
 }
 
+// Each rating is kept and told to webhooks, and costs no quota: what an answer can be told is bounded by what its question
+// has cost, also after a snapshot.
+func TestAnAnswerIsRatedSoOften(t *testing.T) {
+	commented := func(i int) Rate {
+		r := rates("1", api.RatedDown)
+		r.Comment = fmt.Sprint(i)
+		return r
+	}
+	s, _ := play(state{id: testID}, opens("1", "why"), answered, rates("1", api.RatedUp))
+	for i := range maxChanges {
+		next, err := play(s, commented(i))
+		if err != nil {
+			t.Fatal(i, err)
+		}
+		data, err := next.snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err = restore(testID, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.decide(rates("1", api.RatedUp), t0); !errors.Is(err, api.ErrConflict) {
+		t.Error("one rating more:", err)
+	}
+	if events, err := s.decide(commented(maxChanges-1), t0); len(events) != 0 || err != nil {
+		t.Error("the last one again:", events, err)
+	}
+	if _, err := play(s, asks("2", "how"), answered, rates("2", api.RatedUp)); err != nil {
+		t.Error("of another answer:", err)
+	}
+}
+
 func TestReplacedAnswersAreBounded(t *testing.T) {
 	s, _ := play(state{id: testID}, opens("0", "why"), answered)
 	for i := range maxReplaced + 20 {

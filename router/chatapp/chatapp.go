@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -25,7 +26,7 @@ import (
 const MaxQuestion = 4000
 
 const (
-	maxAtOnce    = 64 // questions that one app answers at a time
+	maxAtOnce    = 64 // questions that the app of one project answers at a time
 	showAfter    = 700 * time.Millisecond
 	showInterval = 2 * time.Second // between two looks at an answer that is being written
 	closeTimeout = 5 * time.Second // for what is being said when the server stops
@@ -39,14 +40,16 @@ type App struct {
 
 	api     http.Handler
 	running background.Work
-	places  chan struct{}
 	ctx     context.Context
 	cancel  context.CancelFunc
+
+	mu   sync.Mutex
+	busy map[api.ProjectID]int // places that are taken
 }
 
 // New makes an app of a kind. The API comes with Over.
 func New(kind api.Channel, secret []byte, now func() time.Time) *App {
-	a := &App{Kind: kind, Secret: secret, Now: now, places: make(chan struct{}, maxAtOnce)}
+	a := &App{Kind: kind, Secret: secret, Now: now, busy: map[api.ProjectID]int{}}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	return a
 }
@@ -54,18 +57,28 @@ func New(kind api.Channel, secret []byte, now func() time.Time) *App {
 // Over says which API is asked. It is called once, before anybody asks.
 func (a *App) Over(api http.Handler) { a.api = api }
 
-// Go runs f if there is a place, and reports whether there is. The context ends when the server stops.
-func (a *App) Go(f func(ctx context.Context)) bool {
-	select {
-	case a.places <- struct{}{}:
-	default:
+// Go runs f if the project's app has a place, and reports whether it has. The context ends when the server stops.
+func (a *App) Go(p api.ProjectID, f func(ctx context.Context)) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busy[p] >= maxAtOnce {
 		return false
 	}
+	a.busy[p]++
 	a.running.Go("router/chatapp", func() {
-		defer func() { <-a.places }()
+		defer a.done(p)
 		f(a.ctx)
 	})
 	return true
+}
+
+// done gives a place back.
+func (a *App) done(p api.ProjectID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busy[p]--; a.busy[p] == 0 {
+		delete(a.busy, p)
+	}
 }
 
 // Close waits a moment for what is being said, ends the rest, and waits for it.

@@ -141,7 +141,7 @@ func (d *Discord) Serve(w http.ResponseWriter, req *http.Request, _ netip.Addr) 
 	case i.Type == ping:
 		reply(w, object{"type": saysPong})
 	case i.Type == asks && i.Data.Name == command:
-		if !d.App.Go(func(ctx context.Context) { d.answer(ctx, p, &i) }) {
+		if !d.App.Go(p.ID, func(ctx context.Context) { d.answer(ctx, p, &i) }) {
 			reply(w, object{"type": saysText, "data": note("Too many people ask just now. Ask again in a minute.")})
 			return nil
 		}

@@ -23,7 +23,7 @@ func (noPages) Published(context.Context, api.ProjectID) ([]search.PageInfo, err
 // the server says by itself; the client's side and the connection's are not in it.
 func BenchmarkSessions(b *testing.B) {
 	s := New(Deps{Pages: noPages{}})
-	s.Over(http.NotFoundHandler(), http.NotFoundHandler())
+	s.Over(http.NotFoundHandler())
 	defer s.Close()
 	p := api.Project{ID: "docs", Domain: "docs.example.com"}
 	handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

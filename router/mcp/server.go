@@ -70,7 +70,6 @@ type Deps struct {
 type Servers struct {
 	Deps
 	api  http.Handler               // our own, in this process
-	open http.Handler               // the same for projects whose tools everybody may use
 	http *mcp.StreamableHTTPHandler // for the revisions of the protocol that have sessions
 	// Of the revisions without sessions: each request is answered by itself.
 	stateless *mcp.StreamableHTTPHandler
@@ -117,9 +116,8 @@ func New(deps Deps) *Servers {
 	return s
 }
 
-// Over says which API the tools use: with the client's key, and without one. It is called once, before the first
-// client comes.
-func (s *Servers) Over(api, keyless http.Handler) { s.api, s.open = api, keyless }
+// Over says which API the tools use: it knows that they do. It is called once, before the first client comes.
+func (s *Servers) Over(api http.Handler) { s.api = api }
 
 // serving is the name of the context's value that says which server answers.
 type serving struct{}
@@ -303,9 +301,6 @@ func (t tools) client(extra *mcp.RequestExtra) *client.Client {
 		as.reader = extra.Header.Values(readerHeader)
 		as.from = extra.Header.Get(clientHeader)
 		as.trace = extra.Header.Get("X-Request-Id")
-		if as.authorization == "" && !t.agent {
-			as.next = inprocess.Transport{Handler: t.servers.open}
-		}
 	}
 	c.HTTP = &http.Client{Transport: as}
 	return c

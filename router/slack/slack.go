@@ -276,7 +276,7 @@ func (s session) event(payload json.RawMessage, ack func()) {
 		ack()
 		return
 	}
-	if !s.App.Go(func(ctx context.Context) { s.answer(ctx, &e, text, ack) }) {
+	if !s.App.Go(s.project.ID, func(ctx context.Context) { s.answer(ctx, &e, text, ack) }) {
 		s.seen.Remove(e.ID)
 	}
 }
@@ -357,7 +357,7 @@ func (s session) pressed(payload json.RawMessage, ack func()) {
 		ack()
 		return
 	}
-	s.App.Go(func(ctx context.Context) {
+	s.App.Go(s.project.ID, func(ctx context.Context) {
 		said := s.App.Rate(ctx, s.project, cmp.Or(p.Team.ID, p.User.Team)+"/"+p.User.ID, p.Actions[0].Value)
 		ack()
 		note := object{"channel": p.Channel.ID, "user": p.User.ID, "text": escaper.Replace(said)}

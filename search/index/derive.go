@@ -39,6 +39,7 @@ func (u *Update) derive() []*page.Record {
 	editions := u.editions(shown)
 	var todo []*page.Record
 	made := u.placed(shown)
+	restricted := u.restricted(shown, made)
 	var listed [][3]int // places, those within a folder, and names of pages
 	for i, r := range u.records {
 		if r.Kind == page.KindPage {
@@ -49,6 +50,11 @@ func (u *Update) derive() []*page.Record {
 				if below.Crumbs != nil {
 					at.Crumbs = below.Crumbs
 				}
+			}
+			if len(restricted) > 0 {
+				at.Crumbs = slices.DeleteFunc(slices.Clone(at.Crumbs), func(title string) bool {
+					return slices.ContainsFunc(restricted[title], func(above *page.Record) bool { return !r.TakesFrom(above) })
+				})
 			}
 			if at.Seq > 0 {
 				listed = append(listed, [3]int{at.Seq, below.at, int(r.UID)})
@@ -62,6 +68,20 @@ func (u *Update) derive() []*page.Record {
 		u.listed = append(u.listed, uint32(l[2]))
 	}
 	return todo
+}
+
+// restricted are the pages that are not for everybody, by their titles: no page that is for others has them above it.
+func (u *Update) restricted(shown map[*page.Record]string, made map[*page.Record]madePlace) map[string][]*page.Record {
+	out := make(map[string][]*page.Record)
+	for r, address := range shown {
+		if len(r.Groups) > 0 {
+			at, _ := u.place(r, address)
+			for _, title := range slices.Concat(at.Names, made[r].Names, []string{r.Title, r.Front.Sidebar.Label}) {
+				out[title] = append(out[title], r)
+			}
+		}
+	}
+	return out
 }
 
 // A madePlace is the place of a page in a sidebar that is made of folders: within the place of its folder.
@@ -282,7 +302,7 @@ func (u *Update) incoming(shown map[*page.Record]string, byKey map[string]*page.
 	for from := range shown {
 		for _, l := range from.Links {
 			to := byKey[l.To]
-			if to == nil || to == from || l.Text == "" || targets != nil && !targets[to] {
+			if to == nil || to == from || l.Text == "" || !to.TakesFrom(from) || targets != nil && !targets[to] {
 				continue
 			}
 			incoming[to] = append(incoming[to], l.Text)

@@ -172,5 +172,9 @@ func (u *Update) nameFront() {
 			u.broken = append(u.broken, site.Warning{File: path.Join(u.project.DocsDir, r.Path),
 				Text: "the front matter cannot be read, which may stop the site's build: " + r.Front.Problem})
 		}
+		if slices.Contains(r.Groups, "") {
+			u.broken = append(u.broken, site.Warning{File: path.Join(u.project.DocsDir, r.Path),
+				Text: "nobody is shown this page: its groups cannot be read"})
+		}
 	}
 }

@@ -82,7 +82,8 @@ func (u *Update) onlyTexts() bool {
 	return u.differing(func(old, now *page.Record) bool {
 		now.Name(site.Place{Names: old.Titles})
 		if now.Version != old.Version || now.Language != old.Language || now.Renders != old.Renders || !reflect.DeepEqual(now.Page(), old.Page()) ||
-			!reflect.DeepEqual(now.Front, old.Front) || !slices.Equal(now.Aliases, old.Aliases) || !slices.Equal(now.Imports, old.Imports) {
+			!reflect.DeepEqual(now.Front, old.Front) || !slices.Equal(now.Aliases, old.Aliases) || !slices.Equal(now.Imports, old.Imports) ||
+			!slices.Equal(now.Groups, old.Groups) || len(now.Groups) > 0 && now.Title != old.Title {
 			return false
 		}
 		now.Kind, now.Hidden, now.Titles, now.Shown, now.Crumbs, now.Order = old.Kind, old.Hidden, old.Titles, old.Shown, old.Crumbs, old.Order

@@ -48,3 +48,42 @@ func TestATitleOfANameIsText(t *testing.T) {
 		}
 	}
 }
+
+// A page says for whom it is, and a slip in how it says so opens it to nobody.
+func TestGroupsThatCannotBeReadOpenNoPage(t *testing.T) {
+	nobody := []string{""}
+	for front, want := range map[string][]string{
+		"title: x":             nil,
+		"groups:":              nil,
+		"groups: []":           nil,
+		"groups: ''":           nil,
+		"title: 'Groups: who'": nil,
+		"title: Groups: who":   nil,
+		"description: of\n  groups and people: all": nil,
+		"groups: [staff, partner]":                  {"staff", "partner"},
+		"groups:\n- staff":                          {"staff"},
+		"groups: [staff, null]":                     {"staff"},
+		"groups: {staff: true}":                     nobody,
+		"groups: true":                              nobody,
+		"groups: 2026-11-29":                        nobody,
+		"groups: !!set {staff}":                     nobody,
+		"groups:\n-":                                nobody,
+		"groups: ','":                               nobody,
+		"groups:\n\t- staff":                        nobody,
+		"title: a: b\ngroups:\n  - staff":           nobody,
+		"title: a: b\n\"groups\": [staff]":          nobody,
+		"{title: a: b, groups: [staff]}":            nobody,
+		"title: a: b\nGROUPS:\n  - staff":           nobody,
+		"title: a: b\ngroups: staff":                {"staff"},
+	} {
+		for name, wrap := range map[string]string{"a.md": "---\n%\n---\n\n# A\n\nText.\n", "a.html": "---\n%\n---\n<h1>A</h1><p>Text.</p>\n"} {
+			r := &Record{Path: name, Kind: KindPage}
+			if Read(r, []byte(strings.Replace(wrap, "%", front, 1))); !slices.Equal(r.Groups, want) {
+				t.Errorf("%s %q is for %q, want %q", name, front, r.Groups, want)
+			}
+			if want != nil && (r.Allowed(nil) || want[0] == "" && r.Allowed([]string{"staff", "true"})) {
+				t.Errorf("%s %q is open", name, front)
+			}
+		}
+	}
+}

@@ -171,6 +171,9 @@ func (r *Record) VersionShown(version string) string {
 	return ""
 }
 
+// TakesFrom reports whether all who may read the page may read another one, so that it may hold what that one says.
+func (r *Record) TakesFrom(other *Record) bool { return expand.Open(r.Groups, other.Groups) }
+
 // Allowed reports whether a caller with these groups may see the page.
 func (r *Record) Allowed(groups []string) bool {
 	return len(r.Groups) == 0 || slices.ContainsFunc(r.Groups, func(g string) bool { return slices.Contains(groups, g) })

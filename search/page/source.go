@@ -110,6 +110,7 @@ func Read(r *Record, content []byte) *Source {
 			p := markup.Parse("front.md", content) // HTML itself has none
 			r.Front, r.Body = frontOf(p), int64(p.Body.Start)
 			readFront(r, src, frontValues(p))
+			r.Groups = p.Front.Groups(p.Src)
 		}
 		readHTML(r, src, content)
 	default:
@@ -187,7 +188,7 @@ func readMarkup(r *Record, src *Source, content []byte) {
 	p := markup.Parse(r.SourceName(), content)
 	r.Body = int64(p.Body.Start)
 	readFront(r, src, frontValues(p))
-	r.Front = frontOf(p)
+	r.Front, r.Groups = frontOf(p), p.Front.Groups(p.Src)
 	if m := numericVersion.FindSubmatch(p.Src[p.Front.Body.Start:p.Front.Body.End]); m != nil {
 		r.Version = string(m[1])
 	}
@@ -287,11 +288,6 @@ func readFront(r *Record, src *Source, front map[string]any) {
 	}
 	r.Keywords = append(r.Keywords, leaves(front["params"])...)
 	r.Tags = list("tags", "tag")
-	for key := range front {
-		if strings.EqualFold(key, "groups") { // one that is spelled otherwise opens no page
-			r.Groups = append(r.Groups, list(key)...)
-		}
-	}
 	r.Version = text("version")
 	if tag := text("language", "lang", "locale"); site.IsLanguage(tag) { // a page about Python may say language: python
 		r.Language = tag

@@ -122,7 +122,14 @@ func opened(content []byte) (out []byte, broken bool) {
 
 // Page expands a page. read reads a file by its path.
 func Page(rules *Rules, file string, content []byte, read func(string) ([]byte, error)) Text {
-	x := &expander{Rules: rules, read: read}
+	groups := groupsOf(file, content)
+	x := &expander{Rules: rules, read: func(name string) ([]byte, error) {
+		taken, err := read(name)
+		if err == nil && !Open(groups, groupsOf(name, taken)) {
+			return nil, fs.ErrPermission // no page tells others what is for some
+		}
+		return taken, err
+	}}
 	broken := false
 	if !Markup(file) {
 		content, broken = opened(content)
@@ -290,6 +297,27 @@ const topOfPage = 1000
 
 // groupsField is, at the beginning of a line, a field of reStructuredText or an attribute of AsciiDoc.
 var groupsField = regexp.MustCompile(`(?im)^:(?:page-)?groups:[ \t]*(\S[^\r\n]*)`)
+
+// groupsOf are the groups whose readers alone may read a file, none if everybody may.
+func groupsOf(name string, content []byte) []string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".rst", ".adoc", ".asciidoc":
+		front := markup.ReadFront("x.md", content)
+		if m := groupsField.FindSubmatch(content[:min(len(content), topOfPage)]); m != nil && front.Span.End == 0 {
+			return markup.FrontList(map[string]any{"": strings.Trim(string(m[1]), "[] \t")}, "")
+		}
+		return front.Groups(content)
+	case ".md", ".mdx", ".markdown", ".mkd", ".mkdn", ".mdown", ".qmd", ".rmd", ".mdoc", ".html", ".htm":
+		content, _ = opened(content)
+		return markup.ReadFront("x.md", content).Groups(content)
+	}
+	return nil
+}
+
+// Open reports whether a text for some groups, or for everybody if there are none, may stand on a page that is for others.
+func Open(page, text []string) bool {
+	return len(text) == 0 || len(page) > 0 && !slices.ContainsFunc(page, func(g string) bool { return !slices.Contains(text, g) })
+}
 
 func asMarkdown(name string) string {
 	if isMDX(name, "") {

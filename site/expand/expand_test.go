@@ -101,6 +101,51 @@ func TestPagesAreExpandedAsTheirGeneratorsDo(t *testing.T) {
 }
 
 // Files outside of the repository are not read.
+// What is for some readers stands on no page that others read, by whatever form it would be taken in.
+func TestAPageTakesInNoTextThatItsReadersMayNotRead(t *testing.T) {
+	const secret = "swordfish"
+	for name, c := range map[string]struct {
+		rules Rules
+		page  string
+		text  string
+	}{
+		"imports of MDX":               {Rules{Kind: api.SiteMintlify}, "a.mdx", "import Secret from './s.md'\n\n<Secret />\n"},
+		"values of MDX":                {Rules{Kind: api.SiteMintlify}, "a.mdx", "import {word} from './v.mdx'\n\nIt is {word}.\n"},
+		"snippets":                     {Rules{Kind: api.SiteMintlify}, "a.mdx", "<Snippet file=\"s.md\" />\n"},
+		"MkDocs":                       {Rules{Kind: api.SiteMkDocs, Bases: []string{"."}}, "a.md", "--8<-- \"s.md\"\n\n{% include-markdown \"s.md\" %}\n"},
+		"mdBook":                       {Rules{Kind: api.SiteMdBook}, "a.md", "{{#include s.md}}\n"},
+		"VitePress":                    {Rules{Kind: api.SiteVitePress}, "a.md", "<!--@include: ./s.md-->\n\n<<< ./s.md\n"},
+		"Jekyll":                       {Rules{Kind: api.SiteJekyll}, "a.md", "{% include_relative s.md %}\n"},
+		"reStructuredText":             {Rules{Kind: api.SiteSphinx}, "a.rst", ".. include:: s.md\n\n.. literalinclude:: s.md\n\n.. include:: s.rst\n"},
+		"MyST":                         {Rules{Kind: api.SiteSphinx}, "a.md", "```{include} s.md\n```\n\n```{literalinclude} s.rst\n```\n"},
+		"AsciiDoc":                     {Rules{Kind: api.SiteAntora}, "a.adoc", "= A\n\ninclude::s.md[]\n\ninclude::s.adoc[]\n"},
+		"a file between":               {Rules{Kind: api.SiteMdBook}, "a.md", "{{#include between.md}}\n"},
+		"no front matter's usual form": {Rules{Kind: api.SiteMdBook}, "a.md", "{{#include late.md}}\n{{#include wrong.md}}\n"},
+	} {
+		for groups, reads := range map[string]bool{"": false, "partner": false, "staff, partner": false, "staff": true} {
+			front := "---\ngroups: [" + groups + "]\n---\n\n"
+			if groups == "" {
+				front = ""
+			}
+			files := map[string]string{c.page: front + c.text, "between.md": "{{#include s.md}}\n",
+				"s.md":          "---\ntitle: S\ngroups: [staff]\n---\n\nThe " + secret + ".\n",
+				"v.mdx":         "---\ngroups: [staff]\n---\n\nexport const word = '" + secret + "'\n",
+				"snippets/s.md": "---\ngroups: staff\n---\n\nThe " + secret + ".\n",
+				"s.rst":         ":groups: staff\n\nThe " + secret + ".\n",
+				"s.adoc":        ":page-groups: staff\n\nThe " + secret + ".\n",
+				"late.md":       "\n---\ngroups: [staff]\n---\n\nThe " + secret + ".\n",
+				"wrong.md":      "---\ntitle: a: b\ngroups: staff\n---\n\nThe " + secret + ".\n"}
+			got := expanded(c.rules, files, c.page)
+			if text := string(got.Content); strings.Contains(text, secret) != reads {
+				t.Errorf("%s: readers of %q read the text: %t\n%s", name, groups, !reads, text)
+			}
+			if !reads && len(got.Left) == 0 && name != "values of MDX" && name != "snippets" {
+				t.Errorf("%s: nobody is told", name)
+			}
+		}
+	}
+}
+
 func TestFilesOutsideOfTheRepositoryAreNotRead(t *testing.T) {
 	files := map[string]string{"docs/a.md": "Own.\n\n--8<-- \"p.md\"\n\n--8<-- \"../../etc/passwd\"\n\nEnd.\n", "docs/p.md": "Part {{ x }}.\n"}
 	got := expanded(Rules{Kind: api.SiteMkDocs, Bases: []string{"docs"}, Values: map[string]any{"x": "of it"}}, files, "docs/a.md")

@@ -600,6 +600,41 @@ func FrontLines(text string) map[string]any {
 	return values
 }
 
+// groupsKey is, in front matter that does not parse, a key that says for whom the page is.
+var groupsKey = regexp.MustCompile(`(?im)(?:^|[{,])[ \t"']*groups["']?[ \t]*[:=]`)
+
+// Groups are those whose readers alone may read a page of that source, as its front matter says under "groups", in whatever
+// spelling; none if everybody may. What it says there and cannot be read is a group that nobody is in: no page is open by a
+// slip.
+func (f Front) Groups(src []byte) (groups []string) {
+	values := f.Values
+	if values == nil && f.Kind != "" {
+		text := string(src[f.Body.Start:f.Body.End])
+		if !groupsKey.MatchString(text) {
+			return nil
+		}
+		values = FrontLines(text)
+		defer func() {
+			if len(groups) == 0 {
+				groups = []string{""}
+			}
+		}()
+	}
+	for key, value := range values {
+		if !strings.EqualFold(key, "groups") {
+			continue
+		}
+		named := FrontList(values, key)
+		text, isText := value.(string)
+		list, isList := value.([]any)
+		if len(named) == 0 && value != nil && !(isText && strings.TrimSpace(text) == "") && !(isList && len(list) == 0) {
+			named = []string{""}
+		}
+		groups = append(groups, named...)
+	}
+	return groups
+}
+
 // FrontText is the first of these keys that holds a text or a number.
 func FrontText(values map[string]any, keys ...string) string {
 	for _, k := range keys {

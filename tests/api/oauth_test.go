@@ -425,7 +425,8 @@ func TestAClientIsLetInByAPersonOnce(t *testing.T) {
 	if !strings.HasPrefix(l.reads("/mcp/agent/"+l.project.ID, access), "found") {
 		t.Error("an editor's client does not see the jobs")
 	}
-	l.refuses(access, "/metrics", "/v2/agent/other/jobs", "/v1/analytics/"+l.project.ID+"/assistant", "/v1/agent/"+l.project.ID+"/jobs")
+	l.refuses(access, "/metrics", "/v2/agent/other/jobs", "/v1/analytics/"+l.project.ID+"/assistant", "/v1/agent/"+l.project.ID+"/jobs",
+		"/v2/agent/"+l.project.ID+"/jobs") // the tools' own operations too: it has no other ones
 	harness.Docent(t, "person", "role", "emil@example.com", "viewer", "--data", l.Data)
 	if l.reads("/mcp/agent/"+l.project.ID, access) != "" {
 		t.Error("a client goes on with a role that was taken")
@@ -471,7 +472,7 @@ func TestAReadersClientFindsWhatTheReaderMayRead(t *testing.T) {
 	if found := l.reads(path, staff); !strings.Contains(found, privateText) {
 		t.Errorf("one of the staff finds %q", found)
 	}
-	l.refuses(staff, "/llms/"+l.project.Domain+"/llms.txt", "/v1/models", "/v1/analytics/"+l.project.ID+"/assistant")
+	l.refuses(staff, "/llms/"+l.project.Domain+"/llms.txt", "/discovery/v1/assistant/"+l.project.Domain+"/challenge", "/v1/models", "/v1/analytics/"+l.project.ID+"/assistant")
 	guest, _ := connect("bob")
 	if found := l.reads(path, guest); !strings.HasPrefix(found, "found") || strings.Contains(found, privateText) {
 		t.Errorf("a guest finds %q", found)

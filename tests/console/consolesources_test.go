@@ -3,6 +3,7 @@ package console
 import (
 	"html"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -378,6 +379,26 @@ func TestATokenThatIsPastedIsSeenByNobody(t *testing.T) {
 	}
 	wants(t, page, "does not accept")
 	seen.WriteString(page + b.Open(base+"/settings"))
+	// Nor by who runs the server and names another host.
+	met := make(chan string, 100)
+	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		_, password, _ := req.BasicAuth()
+		met <- req.Header.Get("Authorization") + " " + password
+		http.NotFound(w, req)
+	}))
+	defer evil.Close()
+	for field, value := range map[string]string{"hostUrl": evil.URL, "source": evil.URL + "/acme/docs.git"} {
+		status, page, _ = b.Send(base+"/settings", base+"/settings/change", url.Values{field: {value}})
+		if status != http.StatusBadRequest {
+			t.Errorf("another %s: %d", field, status)
+		}
+		wants(t, page, "the stored token was not entered for this host")
+	}
+	evil.Close()
+	close(met)
+	for said := range met {
+		t.Errorf("another host is told %q", said)
+	}
 	for _, text := range []string{secret, wrong} {
 		if strings.Contains(seen.String(), text) || strings.Contains(h.Log.String(), text) {
 			t.Errorf("%s is on a page or in the log", text)

@@ -99,7 +99,7 @@ func (s *handler) invite(v *console.Visit) error {
 		return &api.InvalidError{Problems: []api.Problem{{Field: "email",
 			Message: "can't be verified without single sign-on: leave it empty, and give the link only to whom it is for"}}}
 	}
-	i, err := s.Catalog.AddInvitation(v.Context(), api.Invitation{Org: v.Org, Role: role, Email: email, By: v.Who.Name,
+	i, err := s.Catalog.AddInvitation(v.Context(), api.Invitation{Org: v.Org, Role: role, Email: email, By: v.Who.Name, ByID: v.Who.Person.ID,
 		CreatedAt: v.Now, ExpiresAt: v.Now.Add(invitationLife)}, api.HashSecret(token))
 	if errors.Is(err, api.ErrInvalid) {
 		view, also := s.peopleOf(v)

@@ -31,7 +31,7 @@ type handler struct {
 // Routes returns the pages, and what their forms do.
 func Routes(s *console.Server, d Deps) []console.Route {
 	if d.Counts == nil {
-		d.Counts = &attempts{now: func() time.Time { return s.Now() }, failed: map[string]attempt{}}
+		d.Counts = &attempts{now: func() time.Time { return s.Now() }, failed: map[attempted]attempt{}}
 	}
 	h := &handler{Server: s, Deps: d, passwords: password.NewHasher()}
 	return []console.Route{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"net/http"
@@ -188,8 +189,13 @@ func bound(of string, most int) catalog.Bound {
 type attempts struct {
 	now    func() time.Time
 	mu     sync.Mutex
-	failed map[string]attempt
+	failed map[attempted]attempt
 }
+
+// attempted is what attempts are counted for. Addresses that people type are as long as a form: they are not kept.
+type attempted [sha256.Size]byte
+
+func attemptedOf(name string) attempted { return sha256.Sum256([]byte(name)) }
 
 type attempt struct {
 	count int
@@ -202,7 +208,7 @@ func (a *attempts) Take(_ context.Context, window time.Duration, bounds ...catal
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, b := range bounds {
-		if v, ok := a.failed[b.Name]; ok && v.count >= b.Most && now.Before(v.until) {
+		if v, ok := a.failed[attemptedOf(b.Name)]; ok && v.count >= b.Most && now.Before(v.until) {
 			wait = max(wait, v.until.Sub(now))
 		}
 	}
@@ -210,13 +216,14 @@ func (a *attempts) Take(_ context.Context, window time.Duration, bounds ...catal
 		return wait, nil
 	}
 	for _, b := range bounds {
-		v := a.failed[b.Name]
+		at := attemptedOf(b.Name)
+		v := a.failed[at]
 		if !now.Before(v.until) {
 			v = attempt{until: now.Add(window)}
 		}
 		v.count++
 		a.room(now)
-		a.failed[b.Name] = v
+		a.failed[at] = v
 	}
 	return 0, nil
 }
@@ -226,9 +233,9 @@ func (a *attempts) Give(_ context.Context, names ...string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, name := range names {
-		if v, ok := a.failed[name]; ok && v.count > 0 {
+		if v, ok := a.failed[attemptedOf(name)]; ok && v.count > 0 {
 			v.count--
-			a.failed[name] = v
+			a.failed[attemptedOf(name)] = v
 		}
 	}
 	return nil

@@ -523,7 +523,7 @@ export interface paths {
         /**
          * Rate an answer
          * @description A reader's rating of an answer. Use the ids that came with the answer. Rating the same answer again replaces the earlier rating
-         *     and its comment. The rating is on disk before the response is sent.
+         *     and its comment, up to ten times. The rating is on disk before the response is sent.
          */
         post: operations["rateAnswer"];
         delete?: never;
@@ -1344,7 +1344,7 @@ export interface paths {
         /**
          * Rate an answer
          * @description A reader's rating of an answer. Use the ids that came with the answer. Rating the same answer again replaces the earlier rating
-         *     and its comment. The rating is on disk before the response is sent.
+         *     and its comment, up to ten times. The rating is on disk before the response is sent.
          */
         post: operations["rateAnswerUnprefixed"];
         delete?: never;
@@ -5281,6 +5281,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             405: components["responses"]["MethodNotAllowed"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -8048,6 +8049,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             405: components["responses"]["MethodNotAllowed"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];

@@ -93,6 +93,13 @@ func (o *Service) set(ctx context.Context, p api.Project, progress Progress) (so
 	if p.WebhookEnv != "" && p.WebhookEnv != old.WebhookEnv {
 		p.WebhookFile = ""
 	}
+	if p.TokenFile != "" && p.TokenFile == old.TokenFile && !p.TokenKept(old) {
+		field := "source"
+		if p.Host != old.Host || p.HostURL != old.HostURL {
+			field = "hostUrl"
+		}
+		return sources.Project{}, invalid(field, "the stored token was not entered for this host: name a variable with the host's own token (tokenEnv) as well")
+	}
 	set, err := o.stores.Source.Set(ctx, p, progress)
 	if err == nil {
 		err = o.followIssues(ctx, set.Project)

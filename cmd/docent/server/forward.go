@@ -15,22 +15,22 @@ import (
 
 // Handlers that requests are forwarded to, by their names between nodes.
 const (
-	entryEdge    = "edge"
-	entryKeyless = "keyless"
+	entryEdge  = "edge"
+	entryTools = "keyless"
 )
 
 // openForward has requests answered by the node that runs their actor, where there are several nodes.
 func (a *Server) openForward() {
 	a.entrance = a.Edge
-	keyless := a.Edge.Keyless()
+	tools := a.Edge.ForTools()
 	if a.endpoint != nil {
 		a.forward = forwarding.New(forwarding.Config{Members: a.members, Endpoint: a.endpoint, Log: a.Log, Refuse: a.Edge.Refuse})
 		a.closers = append(a.closers, func() error { a.forward.Close(); return nil })
-		a.entrance, keyless = a.forward.Handler(entryEdge, a.Edge), a.forward.Handler(entryKeyless, keyless)
+		a.entrance, tools = a.forward.Handler(entryEdge, a.Edge), a.forward.Handler(entryTools, tools)
 		a.forgets = a.forward.Handler(entryForget, http.HandlerFunc(a.serveForget))
 		a.upkeep.metrics.MustRegister(a.forward)
 	}
-	a.tools.Over(a.entrance, keyless)
+	a.tools.Over(tools)
 	a.chatsOver(a.entrance)
 }
 

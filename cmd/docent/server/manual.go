@@ -91,8 +91,7 @@ func (m *manualAssistant) open(ctx context.Context) error {
 	c.Data = filepath.Join(folder, "data")
 	log := slog.New(slog.NewTextHandler(slog.NewLogLogger(m.app.Log.Handler(), slog.LevelWarn).Writer(),
 		&slog.HandlerOptions{Level: slog.LevelWarn}))
-	a, project, end, err := temporary(ctx, c, folder, api.Project{ID: "docs", Name: "Docent", Source: source,
-		SiteURL: c.PublicURL + manual.Root}, log)
+	a, project, end, err := temporary(ctx, c, folder, manualProject(c, source), log)
 	if err != nil {
 		return err
 	}
@@ -102,6 +101,12 @@ func (m *manualAssistant) open(ctx context.Context) error {
 	}
 	m.running, m.key, m.end = a, key.Key, end
 	return nil
+}
+
+// manualProject is the documentation in a folder. Its site, which is this server's own, is not read: who asks has the server
+// connect to nothing.
+func manualProject(c config.Config, source string) api.Project {
+	return api.Project{ID: "docs", Name: "Docent", Source: source, SiteURL: c.PublicURL + manual.Root, AnswersFrom: api.FromSourceOnly}
 }
 
 // manualConfig is how the assistant runs within a server: who asks is told as the server tells it.

@@ -1,7 +1,9 @@
 package people_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -187,4 +189,61 @@ func TestALinkReachesNothingThatWasGivenAfterIt(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Who has lost the right to let others in does not come back by what they made while they had it.
+func TestNobodyComesBackByWhatTheyMadeBefore(t *testing.T) {
+	for name, end := range map[string]func(c *catalog.Catalog, id api.PersonID) error{
+		"no owner any more": func(c *catalog.Catalog, id api.PersonID) error {
+			return c.SetRole(context.Background(), id, "acme", api.RoleEditor)
+		},
+		"removed": func(c *catalog.Catalog, id api.PersonID) error {
+			return c.RemoveMember(context.Background(), id, "acme")
+		},
+		"disabled": func(c *catalog.Catalog, id api.PersonID) error {
+			return c.DisablePerson(context.Background(), id, true)
+		},
+		"no operator any more": func(c *catalog.Catalog, id api.PersonID) error {
+			return c.SetOperator(context.Background(), id, false)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
+				clock := catalogtest.NewClock()
+				c := p.Open(catalog.Options{Now: clock.Now})
+				catalogtest.AddOrganization(t, c, "acme")
+				add := func(name string, role api.Role) api.Person {
+					return catalogtest.Must(c.AddPerson(t.Context(), api.Person{Name: name, Email: name + "@example.com",
+						Roles: map[api.OrgID]api.Role{"acme": role}}, ""))(t)
+				}
+				olga, nora, maria := add("olga", api.RoleOwner), add("nora", api.RoleOwner), add("maria", api.RoleViewer)
+				if name == "no operator any more" {
+					if err := c.SetOperator(t.Context(), olga.ID, true); err != nil {
+						t.Fatal(err)
+					}
+				}
+				until := clock.Now().Add(24 * time.Hour)
+				for n, by := range []api.PersonID{olga.ID, nora.ID, ""} {
+					catalogtest.Must(c.AddInvitation(t.Context(), api.Invitation{Org: "acme", Role: api.RoleOwner, ByID: by, ExpiresAt: until},
+						[32]byte{1, byte(n)}))(t)
+				}
+				catalogtest.Must(c.AddLink(t.Context(), api.Link{Person: maria.ID, ExpiresAt: until}, [32]byte{2}))(t)
+				catalogtest.Must(c.AddLink(t.Context(), api.Link{ExpiresAt: until}, [32]byte{3}))(t)
+				if err := end(c, olga.ID); err != nil {
+					t.Fatal(err)
+				}
+				for n, lets := range []bool{false, true, true} {
+					_, _, err := c.AcceptInvitation(t.Context(), [32]byte{1, byte(n)},
+						api.Person{Name: "X", Email: fmt.Sprintf("x%d@example.com", n)}, "", "")
+					if (err == nil) != lets || err != nil && !errors.Is(err, api.ErrNotFound) {
+						t.Errorf("invitation %d: %v", n, err)
+					}
+				}
+				if _, err := c.UseLink(t.Context(), [32]byte{2}); !errors.Is(err, api.ErrNotFound) {
+					t.Errorf("a link that leads in as somebody else: %v", err)
+				}
+				catalogtest.Must(c.UseLink(t.Context(), [32]byte{3}))(t)
+			})
+		})
+	}
 }

@@ -344,8 +344,12 @@ func (s *Store) RenamePerson(ctx context.Context, id api.PersonID, name string) 
 func (s *Store) SetOperator(ctx context.Context, id api.PersonID, operator bool) error {
 	return s.changePerson(ctx, "set the operator", id, func(ctx context.Context, tx bun.Tx, r *personRow) error {
 		var was bool
-		if err := r.changeBody(func(b *personBody) { was, b.Operator = b.Operator, operator }); err != nil || was || !operator {
+		err := r.changeBody(func(b *personBody) { was, b.Operator = b.Operator, operator })
+		switch {
+		case err != nil || was == operator:
 			return err
+		case was:
+			return s.takesBack(ctx, tx, id, "")
 		}
 		return s.beginsAfresh(ctx, tx, id)
 	})
@@ -361,6 +365,12 @@ func (s *Store) beginsAfresh(ctx context.Context, tx bun.Tx, id api.PersonID) er
 	return endSessions(ctx, tx, database.Stamp(s.db.Now()), func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("person_id = ?", id)
 	})
+}
+
+// operates reports whether the person is an operator.
+func (r *personRow) operates() bool {
+	var body personBody
+	return database.DecodeBody(r.Body, &body, "person "+string(r.ID)) == nil && body.Operator
 }
 
 // changeBody changes what is kept in a row's body. The caller sets the checksum.
@@ -391,7 +401,11 @@ func (s *Store) DisablePerson(ctx context.Context, id api.PersonID, disable bool
 			r.DisabledAt = 0
 			return nil
 		}
-		if err := s.leavesOwners(ctx, tx, id); err != nil {
+		err := s.leavesOwners(ctx, tx, id)
+		if err == nil && r.operates() {
+			err = s.takesBack(ctx, tx, id, "")
+		}
+		if err != nil {
 			return err
 		}
 		if err := endSessions(ctx, tx, at, func(q *bun.SelectQuery) *bun.SelectQuery {
@@ -481,10 +495,46 @@ func (s *Store) leavesOwner(ctx context.Context, tx bun.Tx, id api.PersonID, org
 	err = tx.NewSelect().Model((*memberRow)(nil)).Column("person_id").Where("org_id = ?", org).
 		Where("role = ?", api.RoleOwner).Join("JOIN people AS per ON per.id = mem.person_id").
 		Where("per.disabled_at = 0").Scan(ctx, &owners)
-	if err == nil && slices.Equal(owners, []api.PersonID{id}) {
+	switch {
+	case err != nil || !slices.Contains(owners, id):
+		return err
+	case len(owners) == 1:
 		return database.Conflict("this is the last owner of the organization: make somebody else an owner first")
 	}
-	return err
+	return s.takesBack(ctx, tx, id, org)
+}
+
+// takesBack ends what somebody may have made to come back by who owns an organization no more, or who no more runs the
+// server if none is named: their open invitations, and unused links that lead in as others.
+func (s *Store) takesBack(ctx context.Context, tx bun.Tx, id api.PersonID, org api.OrgID) error {
+	links := tx.NewDelete().Model((*linkRow)(nil)).Where("used_at = 0").Where("person_id <> ?", id)
+	open := tx.NewSelect().Model((*invitationRow)(nil)).Where("ended_at = 0").Order("id")
+	if org != "" {
+		links = links.Where("person_id IN (?)", tx.NewSelect().Model((*memberRow)(nil)).Column("person_id").Where("org_id = ?", org))
+		open = open.Where("org_id = ?", org)
+	}
+	if _, err := links.Exec(ctx); err != nil {
+		return err
+	}
+	var rows []invitationRow
+	if err := database.ForUpdate(open).Scan(ctx, &rows); err != nil {
+		return err
+	}
+	at := database.Stamp(s.db.Now())
+	for i := range rows {
+		made, err := rows[i].Decode()
+		if err != nil || made.ByID != id { // a damaged one lets nobody in
+			continue
+		}
+		made.RevokedAt = &at
+		if err := rows[i].set(made); err != nil {
+			return err
+		}
+		if _, err := tx.NewUpdate().Model(&rows[i]).Column("body", "ended_at", "checksum").WherePK().Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forgetPeople makes later lookups of people and of sessions ask the database.
