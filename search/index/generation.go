@@ -44,7 +44,7 @@ import (
 // behind the end of a generation is not its own.
 
 // schemaVersion names the form of a generation and of the documents in it.
-const schemaVersion = 15
+const schemaVersion = 16
 
 // Format names the index format that this version writes and reads. Indexes of other formats are rebuilt.
 func Format() string { return fmt.Sprintf("%d.%d", schemaVersion, analysis.Version) }

@@ -96,7 +96,7 @@ func (r Rule) anchors(headings []markup.Heading) (out []string, a *anchors) {
 	for i, h := range headings {
 		anchor := h.Anchor
 		if !h.Custom || r.slugged {
-			text := h.Text
+			text := cmp.Or(h.Named, h.Text)
 			if h.Custom {
 				text = h.Anchor
 			}
