@@ -32,11 +32,15 @@ type Rules struct {
 	Root   string         // that paths with a slash at their beginning are below
 	Bases  []string       // other folders that files are looked for in
 	Values map[string]any // of templates, by their names
-	// of reStructuredText: what stands before and behind each file
+	// of reStructuredText: what stands before and behind each file, and roles that are short for links
 	Prolog, Epilog string
+	Roles          map[string]Role
 	// references that no page defines lead to what MkDocs generates
 	Autorefs bool
 }
+
+// A Role makes a link of a name, which stands for %s in both; without a text, the address is shown.
+type Role struct{ Address, Text string }
 
 // A Text is a page as its generator builds it.
 type Text struct {
@@ -120,9 +124,9 @@ func opened(content []byte) (out []byte, broken bool) {
 	return late, len(late) < len(content)
 }
 
-// Page expands a page. read reads a file by its path.
-func Page(rules *Rules, file string, content []byte, read func(string) ([]byte, error)) Text {
-	x := &expander{Rules: rules, read: read}
+// Page expands a page. read reads a file by its path; labeled is the file that has a label of Labels, if that is asked.
+func Page(rules *Rules, file string, content []byte, read func(string) ([]byte, error), labeled func(label string) (file string)) Text {
+	x := &expander{Rules: rules, read: read, labeled: labeled}
 	broken := false
 	if !Markup(file) {
 		content, broken = opened(content)
@@ -133,13 +137,14 @@ func Page(rules *Rules, file string, content []byte, read func(string) ([]byte, 
 
 type expander struct {
 	*Rules
-	read  func(string) ([]byte, error)
-	files []string
-	left  []string
-	stack []string // files that are being expanded
-	taken int      // files, each time
-	made  int      // bytes that files and values gave
-	front map[string]any
+	read    func(string) ([]byte, error)
+	labeled func(string) string
+	files   []string
+	left    []string
+	stack   []string // files that are being expanded
+	taken   int      // files, each time
+	made    int      // bytes that files and values gave
+	front   map[string]any
 }
 
 // A text is what was made so far.

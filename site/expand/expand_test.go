@@ -20,6 +20,13 @@ func expanded(rules Rules, files map[string]string, name string) Text {
 			return []byte(body), nil
 		}
 		return nil, fs.ErrNotExist
+	}, func(label string) string {
+		for file, body := range files {
+			if slices.Contains(Labels([]byte(body)), label) {
+				return file
+			}
+		}
+		return ""
 	})
 }
 
@@ -77,6 +84,15 @@ func TestPagesAreExpandedAsTheirGeneratorsDo(t *testing.T) {
 			"a.md", "::: warning Own\nMore.\n:::\n\n```js\nlet a = 1\n```", 0},
 		"figures and parameters of Hugo": {Rules{Kind: api.SiteHugo, Values: map[string]any{"params": map[string]any{"version": "2"}}}, map[string]string{
 			"a.md": "{{< figure src=\"/d.png\" title=\"The desk\" alt=\"A desk\" >}}\n\n{{% param \"Version\" %}}\n"}, "a.md", "![A desk](/d.png) The desk\n\n2", 0},
+		"roles of extlinks, captions and titles of Sphinx": {Rules{Kind: api.SiteSphinx, Roles: map[string]Role{"issue": {"https://a.test/%s", "issue %s"}, "gh": {"https://g.test/%s", ""}}}, map[string]string{
+			"a.rst": "A\n=\n\nSee :issue:`4`, :issue:`that <5>`, :gh:`x`, :doc:`d/b`, :doc:`/c`, :doc:`gone`, :ref:`far`, :ref:`near <far>`, :ref:`in-md` and :ref:`gone`.\n\n" +
+				".. code-block:: py\n   :caption: call.py\n\n   x = 1\n\n.. literalinclude:: y.py\n   :caption: The *y*\n\n.. table:: Sizes\n\n   = =\n   a b\n   = =\n",
+			"d/b.rst": "B *page*\n========\n\n.. _far:\n\nFar away\n--------\n", "c.md": "# C page\n\n(in-md)=\n## In it\n", "y.py": "y = 2\n"},
+			"a.rst", "# A\n\nSee [issue 4](https://a.test/4), [that](https://a.test/5), [https://g.test/x](https://g.test/x), [B page](d/b.rst), [C page](/c.rst), [gone](gone.rst), Far away, near, In it and gone.\n\n" +
+				"**call.py**\n\n```py\nx = 1\n```\n\n**The *y***\n\n```py\ny = 2\n```\n\n**Sizes**\n\n|  |  |\n| --- | --- |\n| a | b |", 0},
+		"titles in MyST": {Rules{Kind: api.SiteSphinx}, map[string]string{
+			"a.md": "(top)=\n# A\n\n{doc}`c`, {ref}`far`, {ref}`top`, [](c.md), [](#far).\n\n```{code-block} py\n:caption: call.py\nx\n```\n", "c.md": "# C page\n\n(far)=\n## Far away\n"},
+			"a.md", "# A\n\n[C page](c.rst), Far away, A, [C page](c.md), [Far away](#far).\n\n**call.py**\n\n```py\nx\n```", 0},
 		"reStructuredText": {Rules{Kind: api.SiteSphinx, Values: map[string]any{"release": "2.1"}}, map[string]string{
 			"a.rst": ".. _top:\n\nTitle\n=====\n\n.. a comment\n\nUse ``x`` of |release|, see :ref:`top` and `docs <https://a.dev>`_::\n\n    run\n\n.. include:: part.txt\n\n" +
 				"Part\n----\n\n* one\n* two\n\n==== ====\nName Size\n==== ====\na    1\n==== ====\n\n.. automodule:: x\n",
@@ -163,7 +179,7 @@ func TestWhatValuesMakeOfAPageIsBounded(t *testing.T) {
 				return []byte("tag::a[]\n" + long + "\nend::a[]\n"), nil
 			}
 			return nil, fs.ErrNotExist
-		})
+		}, nil)
 		if len(got.Content) > 2*mostMade || reads > 2*mostTaken || len(got.Left) == 0 {
 			t.Errorf("%s: %d bytes of %d, %d reads, %d left out", name, len(got.Content), len(content), reads, len(got.Left))
 		}

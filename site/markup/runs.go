@@ -88,7 +88,10 @@ func (p *Page) nameHeadings() {
 		for ; len(notes) > 0 && notes[0] < h.Span.Start; notes = notes[1:] {
 			slugs.anchor(p, "")
 		}
-		h.Text, h.Named = brief.Line(p.Plain(h.Inner)), p.render(h.Inner, rendering{fences: true, bare: true})
+		h.Text, h.Named = p.Plain(h.Inner), p.render(h.Inner, rendering{fences: true, bare: true})
+		if h.Text != h.Named {
+			h.Text = brief.Line(h.Text)
+		}
 		if h.Typeset = h.Named; strings.Contains(h.Text, "--") {
 			h.Typeset = p.render(h.Inner, rendering{fences: true, bare: true, dashes: true})
 		}
