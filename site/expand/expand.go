@@ -266,6 +266,9 @@ func (x *expander) file(name string, content []byte, props map[string]any, child
 	case ".qmd", ".rmd":
 		content = quarto(front.Values, content)
 	}
+	if x.Kind == api.SiteJekyll {
+		content = x.liquid(content, props)
+	}
 	made := x.directives(name, content, props)
 	if x.Kind == api.SiteSphinx {
 		made = x.myst(name, made)

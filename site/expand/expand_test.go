@@ -54,6 +54,14 @@ func TestPagesAreExpandedAsTheirGeneratorsDo(t *testing.T) {
 			"a.md", "```rust\nfn f() {}\n```", 1},
 		"a cycle ends": {Rules{Kind: api.SiteMkDocs, Bases: []string{"."}}, map[string]string{"a.md": "A\n\n--8<-- \"b.md\"\n", "b.md": "B\n\n--8<-- \"a.md\"\n"},
 			"a.md", "A\n\nB", 1},
+		"branches, values and loops of Liquid": {Rules{Kind: api.SiteJekyll, Values: map[string]any{"page": map[string]any{"kind": ErrUnknown}, "site": map[string]any{"beta": true, "plans": ErrUnknown,
+			"data": map[string]any{"plans": []any{map[string]any{"name": "Gold", "seats": 300, "url": "/gold/"}, map[string]any{"name": "Tin", "seats": 2}}, "words": map[string]any{"a": "x", "b": "y"}}}}}, map[string]string{
+			"a.md": "---\nlevel: 2\ntags: [a, b]\n---\n{% if site.beta and page.level > 1 %}Beta.{% else %}No.{% endif %}{% unless site.beta %}No.{% elsif true %}Yes.{% endunless %}\n" +
+				"{%- case page.level -%}{% when 1 %}One{% when 2, 3 %}Two{% else %}More{% endcase %}\n\n{% assign best = site.data.plans | where: \"name\", \"Gold\" | first %}{{ best.name | upcase }} has {{ best.seats }}.\n\n" +
+				"{% for p in site.data.plans limit:5 %}\n- [{{ p.name }}]({{ p.url | relative_url }}) {{ forloop.index }}{% if p.seats > 100 %} big{% endif %}{% include n.md who=p.name %}\n{% endfor %}\n" +
+				"{% for w in site.data.words %}{{ w[0] }}={{ w[1] }}{% unless forloop.last %}, {% endunless %}{% endfor %} {% for i in (1..3) reversed %}{{ i }}{% endfor %}{% if page.tags contains \"a\" %} a{% endif %}\n\n" +
+				"{% for p in site.posts %}Never.{% endfor %}{% for p in site.plans %}Never.{% endfor %}{% if page.kind == 'x' %}Never.{% endif %}{% if page.gone %}Never.{% endif %}{% raw %}{% if x %}{% endraw %}\n", "_includes/n.md": " for {{ include.who }}"}, "a.md",
+			"---\nlevel: 2\ntags: [a, b]\n---\nBeta.Yes.Two\n\nGOLD has 300.\n\n- [Gold]({{ \"/gold/\" | relative_url }}) 1 big for Gold\n\n- [Tin]() 2 for Tin\n\na=x, b=y 321 a\n\n{% raw %}{% if x %}{% endraw %}", 4},
 		"parameters of an include": {Rules{Kind: api.SiteJekyll, Values: map[string]any{"site": map[string]any{"v": "3"}}}, map[string]string{
 			"a.md": "{% include n.md who=\"me\" %} {{ site.v }}\n", "_includes/n.md": "Hello {{ include.who }}."}, "a.md", "Hello me. 3", 0},
 		"what Liquid leaves as it is": {Rules{Kind: api.SiteJekyll}, map[string]string{
@@ -166,6 +174,8 @@ func TestWhatValuesMakeOfAPageIsBounded(t *testing.T) {
 		"constants":      {Rules{Kind: api.SiteMintlify}, "a.mdx\nexport const v = '" + long + "';\n\n" + strings.Repeat("{v}\n", 200)},
 		"front matter":   {Rules{Kind: api.SiteHugo}, "a.md\n---\nparams: {v: \"" + long + "\"}\n---\n" + strings.Repeat("{{< param v >}}\n", 200)},
 		"imported twice": {Rules{Kind: api.SiteMintlify}, "a.mdx\nimport A from './b.mdx';\n\n" + strings.Repeat("<A />\n\n", 5000)},
+		"loops in loops": {Rules{Kind: api.SiteJekyll}, "a.md\n" + strings.Repeat("{% for i in (1..1000) %}", 5) + "x" + strings.Repeat("{% endfor %}", 5)},
+		"texts in texts": {Rules{Kind: api.SiteJekyll}, "a.md\n{% assign s = 'aaaaaaaaaa' %}{% for i in (1..500) %}{% assign s = s | append: s %}{% endfor %}" + strings.Repeat("{{ s }}", 200)},
 		"imports":        {Rules{Kind: api.SiteMintlify}, "a.mdx\n" + strings.Repeat("import A from './b.mdx';\n", 5000)},
 		"tags":           {Rules{}, "a.adoc\ninclude::t.txt[tags=" + strings.Repeat("a;", 200) + "]\n"},
 	} {

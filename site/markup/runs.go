@@ -89,7 +89,7 @@ func (p *Page) nameHeadings() {
 			slugs.anchor(p, "")
 		}
 		h.Text, h.Named = p.Plain(h.Inner), p.render(h.Inner, rendering{fences: true, bare: true})
-		if h.Text != h.Named {
+		if h.Text != h.Named && !strings.ContainsAny(h.Text, "¶§🔗") { // the sign of a link to it has a title
 			h.Text = brief.Line(h.Text)
 		}
 		if h.Typeset = h.Named; strings.Contains(h.Text, "--") {

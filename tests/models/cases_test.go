@@ -137,6 +137,9 @@ var siblingCases = []sourceCase{
 		raw: `(?m)^title\b|^---$|^weight|^\+\+\+|"title"|^tags`, warned: `docs/a\.md`, asked: map[string]string{
 			"How long does a rate last?": "23 days", "How many beds has the lodge?": "24", "How many bulbs has the lamp?": "25", "How many rakes has the shed?": "26", "How many doors has the barn?": "27",
 			"How many stones has the well?": "28", "How many sails has the mill?": "29", "How many posts has the quay?": "31", "How many beds has the inn?": "32", "How many cranes has the dock?": "33"}},
+	{dir: "C21-liquid", raw: `\{%|\{\{|Marmoset|Secret`, at: map[string]string{"_guides/a.md": "https://acme.test/docs/guides/a.html"}, reads: map[string]string{
+		"index.md": `(?s)beta takes 17 parcels.*Plan Gold holds 311 seats\..*Plan Tin holds 2 seats\..*holds 13 keys.*port of api is 7443.*port of web is 8088.*three opens at 9.*\[Kites\]\(\S*/guides/a\.html\).*Latest: Spring news`},
+		asked: map[string]string{"How many keys does a workspace hold?": "13"}},
 	{dir: "C11-values", raw: `import |export |\{\{|Zebra|\{name\}|\{count\}|\{plans|<Banner|<h3`, reads: map[string]string{
 		"index.mdx":    `(?s)Marmots are welcome.*Acme Cloud holds 512 parcels\..*310 seats and 11 crates.*Dear Ada, you have 4 kites.*https://docs\.acme\.test/images/logo\.png.*https://docs\.acme\.test/images/other\.png`,
 		"deep/use.mdx": `\(https://docs\.acme\.test/?\).*\(https://docs\.acme\.test/?#x\)`},
