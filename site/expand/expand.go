@@ -259,10 +259,15 @@ func (x *expander) file(name string, content []byte, props map[string]any, child
 		return x.fronted(name, content, x.rst)
 	case ".adoc", ".asciidoc":
 		return x.fronted(name, content, x.adoc)
-	case ".ipynb":
-		return notebook(content)
-	case ".org":
-		return org(content)
+	case ".ipynb", ".org":
+		made := text(org(content))
+		if strings.EqualFold(path.Ext(name), ".ipynb") {
+			made = notebook(content)
+		}
+		if len(x.stack) > 1 {
+			made = made[markup.ReadFront("x.md", made).Span.End:]
+		}
+		return made
 	case ".qmd", ".rmd":
 		content = quarto(front.Values, content)
 	}

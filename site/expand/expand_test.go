@@ -62,6 +62,10 @@ func TestPagesAreExpandedAsTheirGeneratorsDo(t *testing.T) {
 				"{% for w in site.data.words %}{{ w[0] }}={{ w[1] }}{% unless forloop.last %}, {% endunless %}{% endfor %} {% for i in (1..3) reversed %}{{ i }}{% endfor %}{% if page.tags contains \"a\" %} a{% endif %}\n\n" +
 				"{% for p in site.posts %}Never.{% endfor %}{% for p in site.plans %}Never.{% endfor %}{% if page.kind == 'x' %}Never.{% endif %}{% if page.gone %}Never.{% endif %}{% raw %}{% if x %}{% endraw %}\n", "_includes/n.md": " for {{ include.who }}"}, "a.md",
 			"---\nlevel: 2\ntags: [a, b]\n---\nBeta.Yes.Two\n\nGOLD has 300.\n\n- [Gold]({{ \"/gold/\" | relative_url }}) 1 big for Gold\n\n- [Tin]() 2 for Tin\n\na=x, b=y 321 a\n\n{% raw %}{% if x %}{% endraw %}", 4},
+		"a section that Fumadocs includes": {Rules{Kind: api.SiteNext}, map[string]string{
+			"a.mdx": "Before.\n\n<include>./b.mdx#use-it</include>\n\n<include>./b.mdx#own</include>\n\n<include>./b.mdx#gone</include>\n\n<include lang=\"ts\">./c.ts#main</include>\n",
+			"b.mdx": "# B\n\nNever.\n\n<section id=\"own\">\n\nOwn words.\n\n</section>\n\n## Use it\n\nUse.\n\n### Deep\n\nDeeper.\n\n## Next\n\nNever.\n", "c.ts": "no();\n// #region main\ncall();\n// #endregion main\n"},
+			"a.mdx", "Before.\n\n## Use it\n\nUse.\n\n### Deep\n\nDeeper.\n\nOwn words.\n\n```ts\ncall();\n```", 1},
 		"parameters of an include": {Rules{Kind: api.SiteJekyll, Values: map[string]any{"site": map[string]any{"v": "3"}}}, map[string]string{
 			"a.md": "{% include n.md who=\"me\" %} {{ site.v }}\n", "_includes/n.md": "Hello {{ include.who }}."}, "a.md", "Hello me. 3", 0},
 		"what Liquid leaves as it is": {Rules{Kind: api.SiteJekyll}, map[string]string{

@@ -3,10 +3,12 @@ package expand
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"regexp"
 	"strings"
 
 	"docent/internal/formats"
+	"docent/site/markup"
 )
 
 // notebook is a notebook of Jupyter as Markdown: its text, its code, and what the code has put out as text.
@@ -31,8 +33,19 @@ func notebook(content []byte) []byte {
 	for _, w := range doc.Worksheets {
 		doc.Cells = append(doc.Cells, w.Cells...)
 	}
+	var said struct {
+		Metadata map[string]any `json:"metadata"`
+	}
+	_ = formats.JSON(content, &said)
 	lang := cmp.Or(doc.Metadata.Language.Name, doc.Metadata.Kernel.Language, "python")
 	var out text
+	if len(doc.Cells) > 0 {
+		first := &doc.Cells[0]
+		front, body := notebookFront(said.Metadata, joined(first.Source))
+		if out.write(front); front != "" && first.Type != "code" {
+			first.Source = body
+		}
+	}
 	for _, c := range doc.Cells {
 		c.write(&out, lang)
 		if len(out) > mostMade {
@@ -40,6 +53,31 @@ func notebook(content []byte) []byte {
 		}
 	}
 	return out
+}
+
+// notebookFront is the front matter that a notebook's first cell begins with, and what stands behind it; who may read it is said there or
+// in the notebook's metadata.
+func notebookFront(metadata map[string]any, first string) (front, body string) {
+	of := markup.ReadFront("x.md", []byte(first))
+	front, body = strings.TrimRight(first[of.Span.Start:of.Span.End], "\n"), first[of.Span.End:]
+	has := func(values map[string]any) (v any, ok bool) {
+		for key, v := range values {
+			if strings.EqualFold(key, "groups") {
+				return v, true
+			}
+		}
+		return nil, false
+	}
+	if _, ok := has(of.Values); !ok {
+		if v, ok := has(metadata); ok {
+			said, _ := json.Marshal(v)
+			front = "---\ngroups: " + string(said) + "\n" + cmp.Or(strings.TrimPrefix(front, "---\n"), "---")
+		}
+	}
+	if front != "" {
+		front += "\n\n"
+	}
+	return front, body
 }
 
 // A cell is one of a notebook.
@@ -159,6 +197,7 @@ var (
 	orgBegin   = regexp.MustCompile(`(?mi)^[ \t]*#\+begin_(\w+)[ \t]*(\S*).*$`)
 	orgEnd     = regexp.MustCompile(`(?mi)^[ \t]*#\+end_\w+[ \t]*$`)
 	orgTitle   = regexp.MustCompile(`(?mi)^#\+title:[ \t]*(.*)$`)
+	orgGroups  = regexp.MustCompile(`(?mi)^[ \t]*(?:#\+groups:|#\+property:[ \t]*groups\+?[ \t]|:groups\+?:)[ \t]*(\S.*)$`)
 	orgGone    = regexp.MustCompile(`(?mi)^(?:#\+\w+:.*|[ \t]*:[\w-]+:.*|# .*)\n?`)
 	orgLink    = regexp.MustCompile(`\[\[(?:file:)?([^\]\n]+)\](?:\[([^\]\n]+)\])?\]`)
 	orgCode    = regexp.MustCompile(`(^|[\s(])[=~]([^=~\s](?:[^=~\n]*[^=~\s])?)[=~]`)
@@ -199,6 +238,10 @@ func org(content []byte) []byte {
 	out = orgCode.ReplaceAll(out, []byte("$1`$2`"))
 	if title != nil {
 		out = append([]byte("# "+string(title[1])+"\n\n"), out...)
+	}
+	if groups := orgGroups.FindSubmatch(content); groups != nil {
+		said, _ := json.Marshal(strings.Fields(strings.ReplaceAll(string(groups[1]), ",", " ")))
+		out = append([]byte("---\ngroups: "+string(said)+"\n---\n\n"), out...)
 	}
 	return out
 }

@@ -357,6 +357,18 @@ func TestAPageOfAGroupIsNobodyElses(t *testing.T) {
 	trees["an attribute of AsciiDoc"] = corpora.Tree{"pay.adoc": []byte("= Pay\n:page-groups: staff\n\n" + secret)}
 	trees["front matter of reStructuredText"] = corpora.Tree{"pay.rst": []byte("---\ngroups: [staff]\n---\n\nPay\n===\n\n" + secret)}
 	trees["front matter of AsciiDoc"] = corpora.Tree{"pay.adoc": []byte("---\ngroups: [staff]\n---\n= Pay\n\n" + secret)}
+	for name, of := range map[string]string{"metadata of a notebook": `{"metadata": {"groups": ["staff"]}, "cells": [{"cell_type": "markdown", "source": "SECRET"}]}`,
+		"metadata of a notebook in capitals": `{"metadata": {"Groups": "staff, board"}, "cells": [{"cell_type": "markdown", "source": ["---\n", "title: Pay\n", "---\n", "SECRET"]}]}`,
+		"front matter of a notebook":         `{"cells": [{"cell_type": "raw", "source": ["---\n", "groups: [staff]\n", "---\n"]}, {"cell_type": "markdown", "source": "SECRET"}]}`,
+		"a notebook of the third format":     `{"metadata": {"groups": 7}, "worksheets": [{"cells": [{"cell_type": "markdown", "source": "SECRET"}]}]}`,
+		"front matter in its first text":     `{"cells": [{"cell_type": "markdown", "source": ["---\n", "groups: staff\n", "---\n", "\n", "SECRET"]}]}`} {
+		trees[name] = corpora.Tree{"pay.ipynb": []byte(strings.ReplaceAll(of, "SECRET", strings.TrimSpace(secret)))}
+	}
+	trees["a keyword of Org"] = corpora.Tree{"pay.org": []byte("#+TITLE: Pay\n#+GROUPS: staff board\n\n" + secret)}
+	trees["a property of Org"] = corpora.Tree{"pay.org": []byte("#+title: Pay\n#+property: groups staff\n\n" + secret)}
+	trees["a drawer of Org"] = corpora.Tree{"pay.org": []byte(":PROPERTIES:\n:ID: x\n:Groups: staff\n:END:\n#+title: Pay\n\n" + secret)}
+	trees["R Markdown"] = corpora.Tree{"pay.Rmd": []byte("---\ntitle: Pay\ngroups: staff\n---\n\n" + secret)}
+	trees["Markdoc"] = corpora.Tree{"pay.mdoc": []byte("---\ngroups: [staff]\n---\n\n" + secret)}
 	trees["Quarto"] = corpora.Tree{"pay.qmd": []byte("---\ngroups: [staff]\n---\n\n" + secret)}
 	for name, tree := range trees {
 		t.Run(name, func(t *testing.T) {
