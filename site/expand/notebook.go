@@ -42,7 +42,7 @@ func notebook(content []byte) []byte {
 	if len(doc.Cells) > 0 {
 		first := &doc.Cells[0]
 		front, body := notebookFront(said.Metadata, joined(first.Source))
-		if out.write(front); front != "" && first.Type != "code" {
+		if out.write(front); first.Type != "code" {
 			first.Source = body
 		}
 	}
@@ -55,29 +55,18 @@ func notebook(content []byte) []byte {
 	return out
 }
 
-// notebookFront is the front matter that a notebook's first cell begins with, and what stands behind it; who may read it is said there or
-// in the notebook's metadata.
+// notebookFront is front matter that says who may read a notebook, as its first cell's or its metadata do, and what stands behind that of
+// the cell.
 func notebookFront(metadata map[string]any, first string) (front, body string) {
 	of := markup.ReadFront("x.md", []byte(first))
-	front, body = strings.TrimRight(first[of.Span.Start:of.Span.End], "\n"), first[of.Span.End:]
-	has := func(values map[string]any) (v any, ok bool) {
+	for _, values := range []map[string]any{of.Values, metadata} {
 		for key, v := range values {
-			if strings.EqualFold(key, "groups") {
-				return v, true
+			if said, err := json.Marshal(v); err == nil && front == "" && strings.EqualFold(key, "groups") {
+				front = "---\ngroups: " + string(said) + "\n---\n\n"
 			}
 		}
-		return nil, false
 	}
-	if _, ok := has(of.Values); !ok {
-		if v, ok := has(metadata); ok {
-			said, _ := json.Marshal(v)
-			front = "---\ngroups: " + string(said) + "\n" + cmp.Or(strings.TrimPrefix(front, "---\n"), "---")
-		}
-	}
-	if front != "" {
-		front += "\n\n"
-	}
-	return front, body
+	return front, first[of.Span.End:]
 }
 
 // A cell is one of a notebook.
