@@ -136,7 +136,7 @@ func (s *Site) Config() string {
 var configures = map[string]api.SiteKind{"docs.json": api.SiteMintlify, "mint.json": api.SiteMintlify, ".mintignore": api.SiteMintlify,
 	"mkdocs.yml": api.SiteMkDocs, "mkdocs.yaml": api.SiteMkDocs, "zensical.toml": api.SiteMkDocs, "book.toml": api.SiteMdBook,
 	".gitbook.yaml": api.SiteGitBook, ".gitbook.yml": api.SiteGitBook, "_config.yml": api.SiteJekyll, "_config.yaml": api.SiteJekyll,
-	"conf.py": api.SiteSphinx, "antora.yml": api.SiteAntora, "fern.config.json": api.SiteFern}
+	"conf.py": api.SiteSphinx, "antora.yml": api.SiteAntora, "fern.config.json": api.SiteFern, "_quarto.yml": api.SiteQuarto, "_quarto.yaml": api.SiteQuarto}
 
 // Configures tells what a file of this name configures; empty for any other.
 func Configures(p string) api.SiteKind {
@@ -215,6 +215,8 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 		s.openAntora(files, read)
 	case api.SiteFern:
 		s.openFern(read)
+	case api.SiteQuarto:
+		s.openQuarto(read)
 	}
 	if s.content == "." {
 		s.content = ""
@@ -229,7 +231,7 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 }
 
 // recognition is the order of generators when a repository holds files of several.
-var recognition = []api.SiteKind{"", api.SiteGitBook, api.SiteJekyll, api.SiteSphinx, api.SiteMdBook, api.SiteAntora, api.SiteFern, api.SiteHugo, api.SiteStarlight, api.SiteVitePress, api.SiteDocusaurus,
+var recognition = []api.SiteKind{"", api.SiteGitBook, api.SiteJekyll, api.SiteSphinx, api.SiteMdBook, api.SiteAntora, api.SiteFern, api.SiteQuarto, api.SiteHugo, api.SiteStarlight, api.SiteVitePress, api.SiteDocusaurus,
 	api.SiteMkDocs, api.SiteMintlify, api.SiteCollected}
 
 // recognize finds the generator, and the file that speaks for it: the one that is nearest to the root.
@@ -400,6 +402,8 @@ func (s *Site) Shown(r Page) string {
 		return s.shownByAntora(r)
 	case api.SiteMdBook, api.SiteGitBook, api.SiteFern, api.SiteWiki, api.SiteSphinx:
 		return s.shownListed(r, rel)
+	case api.SiteQuarto:
+		return shownByQuarto(rel)
 	case api.SiteNext:
 		return s.nextPath(r.Path)
 	case api.SiteDocusaurus:

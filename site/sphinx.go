@@ -2,7 +2,6 @@ package site
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"path"
 	"regexp"
@@ -11,7 +10,6 @@ import (
 
 	"docent/api"
 	"docent/internal/formats"
-	"docent/site/expand"
 	"docent/site/markup"
 	"docent/site/script"
 )
@@ -72,37 +70,12 @@ func (s *Site) openSphinx(read func(string) ([]byte, error)) {
 			s.rules.Values[key[0]] = key[1]
 		}
 	}
-	s.rules.Roles = roles(string(raw))
+	s.rules.Roles = script.ExtLinks(string(raw))
 	for _, key := range []string{"version", "release", "project"} {
 		if values[key] != "" {
 			s.rules.Values[key] = values[key]
 		}
 	}
-}
-
-var (
-	extLinks = regexp.MustCompile(`(?ms)^extlinks\b[^={]*=\s*\{(.*?)^?\}[ \t]*$`)
-	extLink  = regexp.MustCompile(`["']([\w-]+)["']\s*:\s*[(\[]\s*([^()\[\]\n,]+?)\s*,\s*([^()\[\]]+?)\s*,?\s*[)\]]`)
-)
-
-// roles are those of the extension extlinks, by their names.
-func roles(conf string) map[string]expand.Role {
-	m := extLinks.FindStringSubmatch(conf)
-	if m == nil {
-		return nil
-	}
-	all := extLink.FindAllStringSubmatch(m[1], -1)
-	for i, of := range all {
-		conf += fmt.Sprintf("\ndocent_at_%d = %s\ndocent_as_%d = %s\n", i, of[2], i, of[3])
-	}
-	values, _, _ := script.Python(conf)
-	out := map[string]expand.Role{}
-	for i, of := range all {
-		if at := values[fmt.Sprintf("docent_at_%d", i)]; strings.Contains(at, "%s") {
-			out[of[1]] = expand.Role{Address: at, Text: values[fmt.Sprintf("docent_as_%d", i)]}
-		}
-	}
-	return out
 }
 
 func (d *decider) sphinx(e *Entry) Decision {

@@ -45,6 +45,7 @@ func init() { // since what they make may hold others
 		{mkDocs, regexp.MustCompile(`\[([^\]\[\n]+)\]\[(?:[A-Za-z_]\w*(?:\.\w+)+)?\]`), autoref, true},
 		{liquid, regexp.MustCompile(`\{%-?\s*include(_relative|_cached)?\s+["']?([\w./-]+)["']?((?s:[^%]*?))-?%\}`), liquidInclude, false},
 		{[]api.SiteKind{api.SiteHugo}, regexp.MustCompile(`\{\{[<%]\s*(param|include|readfile|readFile|include-md|render|snippet)\s+([^<>%\n]*?)\s*/?[>%]\}\}`), shortcode, false},
+		{[]api.SiteKind{api.SiteQuarto}, regexp.MustCompile(`\{\{<\s*(include|var|meta)\s+([^<>%\s]+)\s*>\}\}`), quartoShortcode, false},
 		{[]api.SiteKind{api.SiteHugo}, regexp.MustCompile(`\{\{[<%]\s*figure\s+([^<>%]*?)\s*/?[>%]\}\}`), figure, false},
 		{[]api.SiteKind{api.SiteGitBook}, regexp.MustCompile(`(?m)^[ \t]*\{%\s*(tab|embed|content-ref|step|code)\b([^%]*)%\}[ \t]*$`), gitBookTag, false},
 		{jekyll, regexp.MustCompile(`(?m)^(#{1,6}[ \t][^\n]*?)[ \t]*#*[ \t]*\n\{:[^}\n]*?#([\w-]+)[^}\n]*\}[ \t]*$`), headingID, true},
@@ -503,6 +504,22 @@ func shortcode(x *expander, file string, m []string, _ map[string]any) (text, bo
 	return x.include(name, bytes.TrimRight(content, "\n"), nil, "")
 }
 
+// quartoShortcode takes in a file, or a value of the project or of the page.
+func quartoShortcode(x *expander, file string, m []string, props map[string]any) (text, bool) {
+	values := x.front
+	switch m[1] {
+	case "include":
+		return shortcode(x, file, m, props)
+	case "var":
+		values, _ = x.Values["var"].(map[string]any)
+	}
+	s, ok := said(values, m[2])
+	if !ok {
+		return nil, false
+	}
+	return x.value(s)
+}
+
 // figure is a picture with the words that Hugo shows at it.
 func figure(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
 	o := options(m[1])
@@ -511,7 +528,7 @@ func figure(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
 }
 
 func markdown(name string) bool {
-	return slices.Contains([]string{".md", ".mdx", ".markdown", ".html", ".txt", ".rst", ".adoc"}, strings.ToLower(path.Ext(name)))
+	return slices.Contains([]string{".md", ".mdx", ".markdown", ".html", ".txt", ".rst", ".adoc", ".qmd"}, strings.ToLower(path.Ext(name)))
 }
 
 func gitBookTag(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {

@@ -32,15 +32,13 @@ type Rules struct {
 	Root   string         // that paths with a slash at their beginning are below
 	Bases  []string       // other folders that files are looked for in
 	Values map[string]any // of templates, by their names
-	// of reStructuredText: what stands before and behind each file, and roles that are short for links
+	// of reStructuredText: what stands before and behind each file, and roles that are short for links: what
+	// their addresses and texts are made with, in which %s is the name; without a text, the address is shown
 	Prolog, Epilog string
-	Roles          map[string]Role
+	Roles          map[string][2]string
 	// references that no page defines lead to what MkDocs generates
 	Autorefs bool
 }
-
-// A Role makes a link of a name, which stands for %s in both; without a text, the address is shown.
-type Role struct{ Address, Text string }
 
 // A Text is a page as its generator builds it.
 type Text struct {

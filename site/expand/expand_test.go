@@ -96,7 +96,7 @@ func TestPagesAreExpandedAsTheirGeneratorsDo(t *testing.T) {
 			"a.md", "::: warning Own\nMore.\n:::\n\n```js\nlet a = 1\n```", 0},
 		"figures and parameters of Hugo": {Rules{Kind: api.SiteHugo, Values: map[string]any{"params": map[string]any{"version": "2"}}}, map[string]string{
 			"a.md": "{{< figure src=\"/d.png\" title=\"The desk\" alt=\"A desk\" >}}\n\n{{% param \"Version\" %}}\n"}, "a.md", "![A desk](/d.png) The desk\n\n2", 0},
-		"roles of extlinks, captions and titles of Sphinx": {Rules{Kind: api.SiteSphinx, Roles: map[string]Role{"issue": {"https://a.test/%s", "issue %s"}, "gh": {"https://g.test/%s", ""}}}, map[string]string{
+		"roles of extlinks, captions and titles of Sphinx": {Rules{Kind: api.SiteSphinx, Roles: map[string][2]string{"issue": {"https://a.test/%s", "issue %s"}, "gh": {"https://g.test/%s", ""}}}, map[string]string{
 			"a.rst": "A\n=\n\nSee :issue:`4`, :issue:`that <5>`, :gh:`x`, :doc:`d/b`, :doc:`/c`, :doc:`gone`, :ref:`far`, :ref:`near <far>`, :ref:`in-md` and :ref:`gone`.\n\n" +
 				".. code-block:: py\n   :caption: call.py\n\n   x = 1\n\n.. literalinclude:: y.py\n   :caption: The *y*\n\n.. table:: Sizes\n\n   = =\n   a b\n   = =\n",
 			"d/b.rst": "B *page*\n========\n\n.. _far:\n\nFar away\n--------\n", "c.md": "# C page\n\n(in-md)=\n## In it\n", "y.py": "y = 2\n"},

@@ -59,7 +59,11 @@ func notebook(content []byte) []byte {
 // the cell.
 func notebookFront(metadata map[string]any, first string) (front, body string) {
 	of := markup.ReadFront("x.md", []byte(first))
-	for _, values := range []map[string]any{of.Values, metadata} {
+	said := of.Values
+	if said == nil && of.Kind != "" {
+		said = markup.FrontLines(first[of.Body.Start:of.Body.End]) // what does not parse opens no page
+	}
+	for _, values := range []map[string]any{said, metadata} {
 		for key, v := range values {
 			if said, err := json.Marshal(v); err == nil && front == "" && strings.EqualFold(key, "groups") {
 				front = "---\ngroups: " + string(said) + "\n---\n\n"

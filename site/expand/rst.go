@@ -542,9 +542,9 @@ func (r *plainReader) interpreted(role, s string, reference bool) string {
 	of, isLink := r.Roles[role]
 	switch {
 	case isLink:
-		to := strings.ReplaceAll(of.Address, "%s", target)
+		to := strings.ReplaceAll(of[0], "%s", target)
 		if titled == nil {
-			shown = cmp.Or(strings.ReplaceAll(of.Text, "%s", target), to)
+			shown = cmp.Or(strings.ReplaceAll(of[1], "%s", target), to)
 		}
 		if !r.gives(len(to) + len(shown)) {
 			return ""
