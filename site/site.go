@@ -419,7 +419,11 @@ func (s *Site) Shown(r Page) string {
 	case api.SiteVitePress:
 		return s.shownByVitePress(nameOf(rel, "index"))
 	case api.SiteStarlight:
-		return shownByStarlight(r, nameOf(rel, "index"))
+		shown := shownByStarlight(r, nameOf(rel, "index"))
+		if s.config != "" && !s.slash {
+			return strings.TrimSuffix(shown, "/")
+		}
+		return shown
 	}
 	n := nameOf(rel, indexes...)
 	if s.Kind == api.SiteMintlify {

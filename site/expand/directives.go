@@ -30,7 +30,7 @@ func init() { // since what they make may hold others
 		{liquid, rawRE, asWritten, true}, // markup knows the tags in prose
 		{jekyll, rawRE, literal, false},  // what is left is code
 		{vitePress, regexp.MustCompile(`<!--\s*@include:\s*([^\s{}#>]+)(#[\w-]+)?(?:\{(\d*)(,?)(\d*)\})?\s*-->`), vitePressInclude, false},
-		{vitePress, regexp.MustCompile(`(?m)^[ \t]*<<<[ \t]+([^\s{}#\[]+)(#[\w-]+)?(?:\{[^}\n]*\})?[ \t]*(?:\[([^\]\n]*)\])?[ \t]*$`), vitePressCode, false},
+		{vitePress, regexp.MustCompile(`(?m)^[ \t]*<<<[ \t]+([^\s{}#\[]+)(#[\w-]+)?(?:[ ]?\{[^}\n]*\})?[ \t]*(?:\[([^\]\n]*)\])?[ \t]*$`), vitePressCode, false},
 		{[]api.SiteKind{api.SiteMdBook}, regexp.MustCompile(`\\?\{\{\s*#(\w+)\s+([^\s{}]+)[^{}]*\}\}`), mdBookInclude, false},
 		{mkDocs, regexp.MustCompile(`(?m)^([ \t]*)-+8<-+[ \t]+["']([^"'\n]+)["'][ \t]*$`), snippet, false},
 		{mkDocs, regexp.MustCompile(`(?m)^([ \t]*)-+8<-+[ \t]*\n((?:[^\n]*\n)*?)[ \t]*-+8<-+[ \t]*$`), snippets, false},
@@ -40,6 +40,9 @@ func init() { // since what they make may hold others
 		{vitePress, regexp.MustCompile(`(?m)^\[\[toc\]\][ \t]*$`), nothing, true},
 		{vitePress, regexp.MustCompile(`[ \t]*(?://|#|--|/\*|<!--)[ \t]*\[!code [^\]\n]*\](?:[ \t]*(?:\*/|-->))?`), nothing, false},
 		{mkDocs, tightHeading, spaced, true},
+		{mkDocs, regexp.MustCompile(`[ \t]*(?:#|//|--|/\*|<!--)[ \t]*\(\d+\)!(?:[ \t]*(?:\*/|-->))?`), nothing, false}, // an annotation's place
+		{[]api.SiteKind{api.SiteMdBook}, regexp.MustCompile("(?ms)^[ \t]*```rust\\b[^\n]*\n.*?^[ \t]*```[ \t]*$"), unhidden, false},
+		{[]api.SiteKind{api.SiteGitBook}, regexp.MustCompile(`(?m)^(#{1,6}[ \t][^\n]*?)[ \t]*<a [^>\n]*\bid="([^"\n]+)"[^>\n]*>[ \t]*</a>[ \t]*$`), headingID, true},
 		{mkDocs, regexp.MustCompile(`(?m)^\[TOC\][ \t]*$`), nothing, true},
 		{mkDocs, regexp.MustCompile(`:(?:material|fontawesome|octicons|simple)-([a-z0-9-]+):(?:\{[^}\n]*\})?`), icon, true},
 		{mkDocs, regexp.MustCompile(`\[([^\]\[\n]+)\]\[(?:[A-Za-z_]\w*(?:\.\w+)+)?\]`), autoref, true},
@@ -72,6 +75,13 @@ func spaced(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
 
 func setextID(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
 	return text(m[1] + " {#" + m[3] + "}\n" + m[2]), true
+}
+
+var hiddenLine = regexp.MustCompile(`(?m)^[ \t]*#(?: .*)?\n`)
+
+// unhidden is code in Rust without the lines that mdBook hides.
+func unhidden(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	return text(hiddenLine.ReplaceAllString(m[0], "")), true
 }
 
 var rawRE = regexp.MustCompile(`(?s)\{%-?\s*raw\s*-?%\}(.*?)\{%-?\s*endraw\s*-?%\}`)
@@ -316,7 +326,11 @@ func vitePressCode(x *expander, file string, m []string, _ map[string]any) (text
 		return nil, false
 	}
 	content, ok := part(content, strings.TrimPrefix(m[2], "#"), 0, 0)
-	return x.code(name, content, ok)
+	made, ok := x.code(name, content, ok)
+	if line := bytes.IndexByte(made, '\n'); m[3] != "" && line > 0 { // its tab
+		made = slices.Concat(made[:line], text(" ["+m[3]+"]"), made[line:])
+	}
+	return made, ok
 }
 
 func mdBookInclude(x *expander, file string, m []string, _ map[string]any) (text, bool) {

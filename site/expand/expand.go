@@ -59,11 +59,12 @@ func Markup(name string) bool {
 }
 
 var signs = [][]byte{[]byte("{{"), []byte("{%"), []byte("{!"), []byte("8<-"), []byte("@include"), []byte("<<<"), []byte("\n{:"),
-	[]byte("{:"), []byte("[["), []byte("<Snippet"), []byte("<Markdown"), []byte("<Code "), []byte("<include"), []byte("<h1 "), []byte("<h2 "), []byte("<h3 "), []byte("<h4 "), []byte("*["), []byte("[!code"), []byte("[TOC]")}
+	[]byte("{:"), []byte("[["), []byte("<Snippet"), []byte("<Markdown"), []byte("<Code "), []byte("<include"), []byte("<h1 "), []byte("<h2 "), []byte("<h3 "), []byte("<h4 "), []byte("*["), []byte("[!code"), []byte("[TOC]"), []byte(")!")}
 
 // Concerns reports whether a file may be other than it is written.
 func Concerns(rules *Rules, name string, content []byte) bool {
-	if Markup(name) || rules.Kind == api.SiteSphinx || slices.ContainsFunc(signs, func(sign []byte) bool { return bytes.Contains(content, sign) }) {
+	whole := rules.Kind == api.SiteSphinx || rules.Kind == api.SiteMdBook || rules.Kind == api.SiteGitBook
+	if Markup(name) || whole || slices.ContainsFunc(signs, func(sign []byte) bool { return bytes.Contains(content, sign) }) {
 		return true
 	}
 	if rules.Kind == api.SiteMkDocs && tightHeading.Match(content) {

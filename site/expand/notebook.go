@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"docent/internal/formats"
@@ -75,10 +76,14 @@ func notebookFront(metadata map[string]any, first string) (front, body string) {
 
 // A cell is one of a notebook.
 type cell struct {
-	Type    string `json:"cell_type"`
-	Level   int    `json:"level"` // of a heading, in the third format
-	Source  any    `json:"source"`
-	Input   any    `json:"input"` // code of the third format
+	Type string `json:"cell_type"`
+	Meta struct {
+		Tags   []string `json:"tags"`
+		Sphinx string   `json:"nbsphinx"`
+	} `json:"metadata"`
+	Level   int `json:"level"` // of a heading, in the third format
+	Source  any `json:"source"`
+	Input   any `json:"input"` // code of the third format
 	Outputs []struct {
 		Text  any            `json:"text"`
 		Data  map[string]any `json:"data"`
@@ -90,6 +95,18 @@ type cell struct {
 
 func (c cell) write(out *text, lang string) {
 	source := cmp.Or(joined(c.Source), joined(c.Input))
+	hides := func(what string) bool { // as Jupyter Book, MyST-NB and nbconvert have it
+		return slices.Contains(c.Meta.Tags, "remove-"+what) || slices.Contains(c.Meta.Tags, "remove_"+what)
+	}
+	if hides("cell") || c.Meta.Sphinx == "hidden" {
+		return
+	}
+	if hides("input") {
+		source = ""
+	}
+	if hides("output") {
+		c.Outputs = nil
+	}
 	switch {
 	case strings.TrimSpace(source) == "":
 	case c.Type == "markdown":
@@ -137,10 +154,12 @@ func joined(v any) string {
 }
 
 var (
-	chunkStart  = regexp.MustCompile("^\\s*(`{3,}|~{3,})[ \t]*(.*?)[ \t]*$")
-	chunkOf     = regexp.MustCompile(`^\{+(\w+)(.*?)\}+$`)
-	chunkHides  = regexp.MustCompile(`(?i)\b(?:echo|include)\s*[=:]\s*(?:false|f)\b`)
-	quartoBlock = regexp.MustCompile(`^\s*:{3,}(?:[ \t]*\{.*\}|[ \t]*[\w-]+)?[ \t:]*$`)
+	chunkStart = regexp.MustCompile("^\\s*(`{3,}|~{3,})[ \t]*(.*?)[ \t]*$")
+	chunkOf    = regexp.MustCompile(`^\{+(\w+)(.*?)\}+$`)
+	chunkHides = regexp.MustCompile(`(?i)\b(?:echo|include)\s*[=:]\s*(?:false|f)\b`)
+	// a heading with classes, and no identifier
+	quartoHeading = regexp.MustCompile(`^(#{1,6} .*?)[ \t]*\{[.-][^}\n#]*\}`)
+	quartoBlock   = regexp.MustCompile(`^\s*:{3,}(?:[ \t]*\{.*\}|[ \t]*[\w-]+)?[ \t:]*$`)
 )
 
 // quarto is a file of Quarto or R Markdown without the lines that begin and end blocks, and its code as it is shown:
@@ -178,7 +197,7 @@ func quarto(front map[string]any, content []byte) []byte {
 		case quartoBlock.Match(bare):
 			out.WriteString("\n")
 		default:
-			out.Write(line)
+			out.Write(quartoHeading.ReplaceAll(line, []byte("$1")))
 		}
 	}
 	out.Write(chunk.Bytes())
