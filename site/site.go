@@ -59,11 +59,12 @@ type Site struct {
 	build     hugoBuild
 	// what the addresses of Nextra's content begin with
 	contentBase string
-	numbers     bool // Next.js: folders and files have numbers that are not in addresses
-	slash       bool // Next.js, Docusaurus: addresses end with a slash
-	nextra      bool // Next.js: Nextra makes the pages
-	allShown    bool // Mintlify: pages outside of the navigation are searched too
-	unlisted    bool // the navigation lists what is searched
+	numbers     bool   // Next.js: folders and files have numbers that are not in addresses
+	slash       bool   // Next.js, Docusaurus: addresses end with a slash
+	unslashed   string // Starlight: what addresses do not end with
+	nextra      bool   // Next.js: Nextra makes the pages
+	allShown    bool   // Mintlify: pages outside of the navigation are searched too
+	unlisted    bool   // the navigation lists what is searched
 	layout      *layout
 	anchors     anchor.Settings
 	apis        map[string]string // Mintlify: folders of the pages that are made of descriptions of APIs, by their paths
@@ -400,10 +401,8 @@ func (s *Site) Shown(r Page) string {
 		return s.shownByJekyll(r)
 	case api.SiteAntora:
 		return s.shownByAntora(r)
-	case api.SiteMdBook, api.SiteGitBook, api.SiteFern, api.SiteWiki, api.SiteSphinx:
+	case api.SiteMdBook, api.SiteGitBook, api.SiteFern, api.SiteWiki, api.SiteSphinx, api.SiteQuarto:
 		return s.shownListed(r, rel)
-	case api.SiteQuarto:
-		return shownByQuarto(rel)
 	case api.SiteNext:
 		return s.nextPath(r.Path)
 	case api.SiteDocusaurus:
@@ -420,10 +419,7 @@ func (s *Site) Shown(r Page) string {
 		return s.shownByVitePress(nameOf(rel, "index"))
 	case api.SiteStarlight:
 		shown := shownByStarlight(r, nameOf(rel, "index"))
-		if s.config != "" && !s.slash {
-			return strings.TrimSuffix(shown, "/")
-		}
-		return shown
+		return strings.TrimSuffix(shown, s.unslashed)
 	}
 	n := nameOf(rel, indexes...)
 	if s.Kind == api.SiteMintlify {

@@ -250,6 +250,8 @@ func (s *Site) shownListed(r Page, rel string) string {
 		}
 	case api.SiteWiki:
 		return path.Base(n.stem)
+	case api.SiteQuarto:
+		return shownByQuarto(rel)
 	case api.SiteSphinx:
 		stem := strings.TrimSuffix(rel, path.Ext(rel))
 		switch {

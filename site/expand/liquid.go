@@ -618,8 +618,7 @@ func filtered(v any, name string, args []any) (any, error) {
 	if !isText && v != nil {
 		return nil, ErrUnknown
 	}
-	a, number := toNumber(v)
-	switch b, err := strconv.ParseFloat(arg(0), 64); name {
+	switch name {
 	case "upcase":
 		return strings.ToUpper(s), nil
 	case "downcase":
@@ -650,21 +649,24 @@ func filtered(v any, name string, args []any) (any, error) {
 			out = append(out, of)
 		}
 		return out, nil
-	case "plus":
-		return a + b, known(number && err == nil)
-	case "minus":
-		return a - b, known(number && err == nil)
-	case "times":
-		return a * b, known(number && err == nil)
 	}
-	return nil, ErrUnknown
+	return calculated(v, name, arg(0))
 }
 
-func known(is bool) error {
-	if is {
-		return nil
+// calculated is a number that a filter makes of another one.
+func calculated(v any, name, with string) (any, error) {
+	a, isNumber := toNumber(v)
+	if b, err := strconv.ParseFloat(with, 64); isNumber && err == nil {
+		switch name {
+		case "plus":
+			return a + b, nil
+		case "minus":
+			return a - b, nil
+		case "times":
+			return a * b, nil
+		}
 	}
-	return ErrUnknown
+	return nil, ErrUnknown
 }
 
 func filteredList(list []any, name string, arg func(int) string) (any, error) {

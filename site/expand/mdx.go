@@ -262,9 +262,15 @@ func (m *module) shown(x *expander, p *markup.Page, t *markup.Tag) (file, sectio
 	return file, "", file != ""
 }
 
-// elements finds the element that is a section of this name.
-func elements(id string) *regexp.Regexp {
-	return regexp.MustCompile(`(?s)<section\s[^>]*\bid=["']` + regexp.QuoteMeta(id) + `["'][^>]*>(.*?)</section>`)
+// sectionIn is the element that is a section of this name, the section of a heading, or a region; all of the file without a name.
+func sectionIn(raw []byte, name string) ([]byte, bool) {
+	if name == "" {
+		return raw, true
+	}
+	if m := regexp.MustCompile(`(?s)<section\s[^>]*\bid=["']` + regexp.QuoteMeta(name) + `["'][^>]*>(.*?)</section>`).FindSubmatch(raw); m != nil {
+		return m[1], true
+	}
+	return part(raw, name, 0, 0)
 }
 
 // coded is the code of a component that is given it by name, as Astro's Code is.
@@ -321,14 +327,7 @@ func (m *module) tag(x *expander, p *markup.Page, i int, props map[string]any) (
 	}
 	raw, err := x.load(file)
 	var made text
-	if section != "" && ok {
-		if m := elements(section).FindSubmatch(raw); m != nil { // its text begins with that of the file
-			raw = m[1]
-		} else {
-			raw, ok = part(raw, section, 0, 0)
-		}
-	}
-	if !ok {
+	if raw, ok = sectionIn(raw, section); !ok {
 	} else if x.Kind == api.SiteFern && t.Name == "Code" || t.Name == "include" && !strings.HasPrefix(strings.ToLower(path.Ext(file)), ".md") {
 		made, ok = x.code(file, raw, true)
 	} else {

@@ -600,6 +600,21 @@ var (
 	mystOption  = regexp.MustCompile(`(?m)\A(?:---\n(?s:.*?)\n---\n|(?::[\w-]+:.*\n)+)`)
 )
 
+// untitled gives links of MyST without a text the titles of what they lead to.
+func (r *plainReader) untitled(of text) (edits []edit) {
+	for _, at := range mystLink.FindAllSubmatchIndex(of, -1) {
+		to, title := string(of[at[2]:at[3]]), ""
+		if name, isLabel := strings.CutPrefix(to, "#"); isLabel {
+			title = r.titleOfLabel(name)
+		} else if !strings.Contains(to, ":") {
+			name, _, _ = strings.Cut(to, "#")
+			title = r.titleOf(name)
+		}
+		edits = append(edits, edit{at[0] + 1, at[0] + 1, text(title)})
+	}
+	return edits
+}
+
 // myst replaces the directives and roles of MyST in Markdown.
 func (x *expander) myst(file string, of text) text {
 	r := &plainReader{expander: x, file: file, titles: map[string]string{}}
@@ -650,18 +665,7 @@ func (x *expander) myst(file string, of text) text {
 	for _, at := range mystLabel.FindAllIndex(of, -1) {
 		edits = append(edits, edit{at[0], at[1], nil})
 	}
-	for _, at := range mystLink.FindAllSubmatchIndex(of, -1) {
-		to := string(of[at[2]:at[3]])
-		name, isLabel := strings.CutPrefix(to, "#")
-		var title string
-		if isLabel {
-			title = r.titleOfLabel(name)
-		} else if !strings.Contains(to, ":") {
-			name, _, _ = strings.Cut(to, "#")
-			title = r.titleOf(name)
-		}
-		edits = append(edits, edit{at[0] + 1, at[0] + 1, text(title)})
-	}
+	edits = append(edits, r.untitled(of)...)
 	for _, at := range mystRole.FindAllSubmatchIndex(of, -1) {
 		made := r.interpreted(string(of[at[2]:at[3]]), string(of[at[4]:at[5]]), false)
 		edits = append(edits, edit{at[0], at[1], text(made)})
