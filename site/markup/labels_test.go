@@ -26,7 +26,7 @@ func TestLabelsThatReadersSeeAreText(t *testing.T) {
 		"```sh title=\"install.sh\" {1}\ncode\n```\n":            "install.sh code",
 		"```sh {1} filename='run.sh'\ncode\n```\n":               "run.sh code",
 		"``` {.py title=\"call.py\"}\ncode\n```\n":               "call.py code",
-		"```sh [npm]\ncode\n```\n":                               "npm code",
+		"::: code-group\n\n```sh [npm]\ncode\n```\n:::\n":        "npm code",
 		"```js subtitle=\"x\"\ncode\n```\n":                      "code",
 		"```rust,ignore\ncode\n```\n":                            "code",
 		"# Use <Badge type=\"tip\" text=\"beta\" /> it\n":        "Use beta it",

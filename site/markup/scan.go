@@ -165,7 +165,8 @@ type scanner struct {
 	noClose   [5]struct {     // between these no }, no }}, no %}, no *} and no !}
 		from, to int
 	}
-	steps int // bytes looked at, of which some are more than once; what tests hold to be linear
+	grouped bool // in a group of code of VitePress
+	steps   int  // bytes looked at, of which some are more than once; what tests hold to be linear
 }
 
 const maxProblems = 1000 // nobody reads more
@@ -495,9 +496,13 @@ func (s *scanner) fence(i, end, next, n int, ch byte, base, deep int) int {
 		}
 		s.p.Code = append(s.p.Code, code)
 		s.leaves = append(s.leaves, code.Span)
-		s.mark(i, max(i, code.label.Start), markTag)
-		s.mark(code.label.Start, code.label.End, markAttr)
-		s.mark(max(i, code.label.End), code.Inner.Start, markTag)
+		shown := code.label
+		if shown.End > 0 && s.src[shown.End] == ']' && !s.grouped { // the name of a tab, where there are none
+			shown = Span{}
+		}
+		s.mark(i, max(i, shown.Start), markTag)
+		s.mark(shown.Start, shown.End, markAttr)
+		s.mark(max(i, shown.End), code.Inner.Start, markTag)
 		s.mark(code.Inner.Start, code.Inner.End, markFence)
 		s.mark(code.Inner.End, code.Span.End, markTag)
 		return to
@@ -591,6 +596,7 @@ func (s *scanner) container(i, end, next int) int {
 		i++
 	}
 	kind.End = i
+	s.grouped = string(s.src[kind.Start:kind.End]) == "code-group"
 	i, _ = s.indent(i, end, 0)
 	if sign == '/' && i < end && s.src[i] == '|' {
 		i++
