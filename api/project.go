@@ -308,7 +308,7 @@ type File struct {
 
 // SiteKinds are those that a project may name.
 var SiteKinds = []SiteKind{SitePlain, SiteMintlify, SiteDocusaurus, SiteVitePress, SiteHugo, SiteMkDocs, SiteStarlight, SiteNext,
-	SiteMdBook, SiteGitBook, SiteJekyll, SiteSphinx, SiteAntora, SiteFern, SiteWiki}
+	SiteMdBook, SiteGitBook, SiteJekyll, SiteSphinx, SiteAntora, SiteFern, SiteQuarto, SiteWiki}
 
 // A Commit is what a repository's history says of one.
 type Commit struct {
@@ -349,6 +349,7 @@ const (
 	SiteSphinx     SiteKind = "sphinx"
 	SiteAntora     SiteKind = "antora"
 	SiteFern       SiteKind = "fern"
+	SiteQuarto     SiteKind = "quarto"
 	SiteWiki       SiteKind = "wiki" // of GitHub or GitLab
 	// what a program collected from elsewhere, as from a web site: each page's front matter holds its address
 	SiteCollected SiteKind = "collected"

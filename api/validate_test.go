@@ -133,6 +133,7 @@ func TestTitlesOfPullRequests(t *testing.T) {
 		{"docs({scope}): {title}", "", "docs: rename the page"},
 		{"docs(website): {title}", "api", "docs(website): rename the page"},
 		{"[{scope}] {title}", "api", "[api] rename the page"},
+		{"DOC-1: {title} [skip ci]", "api", "DOC-1: rename the page [skip ci]"},
 	} {
 		if got := (PullForm{Title: c.pattern}).Titled("rename the page", c.scope); got != c.want {
 			t.Errorf("%q with %q: %q, want %q", c.pattern, c.scope, got, c.want)

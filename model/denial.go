@@ -188,8 +188,24 @@ func WithoutInstead(answer string) string {
 	return answer
 }
 
-// Foreign comes before what is quoted in another language than the reader's.
-func Foreign(language string) string { return in(language).foreign }
+// languageNames are the names of languages, in themselves and in English.
+var languageNames = map[string][2]string{"en": {"English", "English"}, "de": {"Deutsch", "German"}, "fr": {"français", "French"}, "es": {"español", "Spanish"},
+	"pt": {"português", "Portuguese"}, "it": {"italiano", "Italian"}, "nl": {"Nederlands", "Dutch"}, "pl": {"polski", "Polish"}, "sv": {"svenska", "Swedish"},
+	"tr": {"Türkçe", "Turkish"}, "ru": {"русский", "Russian"}, "ar": {"العربية", "Arabic"}, "zh": {"中文", "Chinese"}, "ja": {"日本語", "Japanese"}, "ko": {"한국어", "Korean"}}
+
+// Foreign comes before what is quoted in another language than the reader's, and names it.
+func Foreign(language, other string) string {
+	phrase, of := in(language).foreign, languageNames[other]
+	name := of[0]
+	if _, known := inLanguage[language]; !known || language == "en" {
+		name = of[1]
+	}
+	if name == "" {
+		return phrase
+	}
+	end := strings.TrimRight(phrase, ":：。")
+	return end + " (" + name + ")" + phrase[len(end):]
+}
 
 // More says in a language that so many items, rows or steps are left out.
 func More(language string, left int) string { return filled(in(language).more, strconv.Itoa(left)) }

@@ -106,7 +106,7 @@ func (s *Site) LinkBase() (base string, ok bool) {
 // they are all: what is not told is not shown.
 func (s *Site) Templates() markup.Templates {
 	switch s.Kind {
-	case api.SiteHugo:
+	case api.SiteHugo, api.SiteQuarto:
 		return markup.Shortcodes
 	case api.SiteMkDocs:
 		if s.macros {

@@ -12,6 +12,8 @@ import (
 
 	"docent/internal/formats"
 	"docent/internal/glob"
+	"docent/site/expand"
+	"docent/site/markup"
 )
 
 // A jekyll is what the configuration of a Jekyll site says of its pages.
@@ -78,8 +80,57 @@ func (s *Site) openJekyll(files []string, read func(string) ([]byte, error)) {
 		j.defaults = append(j.defaults, jekyllDefault{strings.Trim(text(scope["path"]), "/"), text(scope["type"]), object(object(v)["values"])})
 	}
 	s.jekyll = j
-	s.rules.Values = map[string]any{"site": doc}
+	of := map[string]any{}
+	for _, d := range j.defaults {
+		for key := range d.values {
+			of[key] = expand.ErrUnknown // it depends on the page
+		}
+	}
+	s.rules.Values = map[string]any{"site": doc, "page": of}
+	maps.Copy(doc, s.jekyllDocs(files, read))
 	doc["data"] = s.jekyllData(files, read, cmp.Or(text(doc["data_dir"]), "_data"))
+}
+
+// jekyllDocs are the documents of each collection, as pages list them: with their front matter, titles and addresses.
+func (s *Site) jekyllDocs(files []string, read func(string) ([]byte, error)) map[string]any {
+	out, taken := map[string]any{}, 0
+	for name := range s.jekyll.collections {
+		out[name] = []any{}
+	}
+	for _, file := range slices.Sorted(slices.Values(files)) {
+		full := path.Join(s.docsDir, file)
+		rel := strings.TrimPrefix(strings.TrimPrefix(full, s.content), "/")
+		kind, below, _ := s.jekyll.collectionOf(rel)
+		list, known := out[kind].([]any)
+		if !known || !slices.Contains(jekyllFiles, strings.ToLower(path.Ext(rel))) || s.jekyll.excludes(rel) != "" || s.jekyll.unnamed(below) != "" {
+			continue
+		}
+		raw, err := read(file)
+		closed := s.Withholds(full)
+		if taken++; taken > mostData || err != nil {
+			out[kind] = expand.ErrUnknown
+			continue
+		}
+		front := markup.ReadFront("x.md", raw)
+		for key := range front.Values {
+			closed = closed || strings.EqualFold(key, "groups") // a list on an open page would tell of it
+		}
+		if closed || front.Values == nil || front.Values["published"] == false {
+			continue
+		}
+		doc := maps.Clone(front.Values)
+		at := ReadPage(rel, doc)
+		at.Path = file
+		doc["url"], doc["path"], doc["collection"], doc["content"] = "/"+strings.TrimPrefix(s.shownByJekyll(at), "/"), rel, kind, expand.ErrUnknown
+		if doc["title"] == nil {
+			doc["title"] = strings.Join(strings.FieldsFunc(strings.TrimSuffix(path.Base(rel), path.Ext(rel)), func(r rune) bool { return r == '-' || r == '_' }), " ")
+		}
+		out[kind] = append(list, doc)
+	}
+	if posts, ok := out["posts"].([]any); ok { // by their days, the last one first
+		slices.Reverse(posts)
+	}
+	return out
 }
 
 // mostData bounds how many files of data are read.
@@ -164,12 +215,14 @@ func (j *jekyll) unnamed(rel string) string {
 	return ""
 }
 
+var jekyllFiles = []string{".md", ".markdown", ".mkdown", ".mkdn", ".mkd", ".html", ".htm"}
+
 func (d *decider) jekyllPage(e *Entry) Decision {
 	rel, ok := d.inside(e.Path)
 	if !ok {
 		return d.outside(d.Config())
 	}
-	if e.OpenAPI || !slices.Contains([]string{".md", ".markdown", ".mkdown", ".mkdn", ".mkd", ".html", ".htm"}, strings.ToLower(path.Ext(rel))) {
+	if e.OpenAPI || !slices.Contains(jekyllFiles, strings.ToLower(path.Ext(rel))) {
 		return d.formats(e)
 	}
 	j := &d.jekyll

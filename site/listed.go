@@ -285,7 +285,7 @@ func (s *Site) openWiki(files []string) {
 }
 
 // unsupported are generators that are recognized by a file, whose rules are not known.
-var unsupported = map[string]string{"docfx.json": "DocFX", "myst.yml": "MyST", "_quarto.yml": "Quarto", "_toc.yml": "Jupyter Book",
+var unsupported = map[string]string{"docfx.json": "DocFX", "myst.yml": "MyST", "_toc.yml": "Jupyter Book",
 	"nuxt.config.ts": "Nuxt", "eleventy.config.js": "Eleventy", ".eleventy.js": "Eleventy", "gatsby-config.js": "Gatsby",
 	"_bookdown.yml": "bookdown", "writerside.cfg": "Writerside", "redocly.yaml": "Redocly", "gridsome.config.js": "Gridsome",
 	"_sidebar.md": "Docsify", "retype.yml": "Retype", "doxyfile": "Doxygen"}

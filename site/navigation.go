@@ -58,7 +58,7 @@ func ReadNavigation(file string, content []byte, read func(string) ([]byte, erro
 			eachSummary(content, func(page, title string, above []string) { written(page, title, above, false) })
 		}
 		return
-	case api.SiteHugo, api.SiteMdBook, api.SiteJekyll, api.SiteSphinx, api.SiteAntora, api.SiteFern:
+	case api.SiteHugo, api.SiteMdBook, api.SiteJekyll, api.SiteSphinx, api.SiteAntora, api.SiteFern, api.SiteQuarto:
 		return // sections name themselves; sidebars are made of folders as a rule
 	}
 	if path.Base(file) == ".mintignore" {

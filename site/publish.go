@@ -160,6 +160,8 @@ func (d *decider) own(e *Entry) Decision {
 		return d.sphinx(e)
 	case api.SiteAntora:
 		return d.antora(e)
+	case api.SiteQuarto:
+		return d.quarto(e)
 	}
 	return d.plain(e)
 }
@@ -174,7 +176,7 @@ var generators = map[api.SiteKind]string{
 	api.SiteMintlify: "Mintlify", api.SiteMkDocs: "MkDocs", api.SiteVitePress: "VitePress",
 	api.SiteDocusaurus: "Docusaurus", api.SiteHugo: "Hugo", api.SiteStarlight: "Starlight", api.SiteNext: "Next.js",
 	api.SiteMdBook: "mdBook", api.SiteGitBook: "GitBook", api.SiteJekyll: "Jekyll", api.SiteSphinx: "Sphinx", api.SiteAntora: "Antora",
-	api.SiteFern: "Fern", api.SiteWiki: "a wiki"}
+	api.SiteFern: "Fern", api.SiteQuarto: "Quarto", api.SiteWiki: "a wiki"}
 
 // formats says of a file of a kind that the generator makes no pages of.
 func (d *decider) formats(e *Entry) Decision {

@@ -59,11 +59,12 @@ type Site struct {
 	build     hugoBuild
 	// what the addresses of Nextra's content begin with
 	contentBase string
-	numbers     bool // Next.js: folders and files have numbers that are not in addresses
-	slash       bool // Next.js, Docusaurus: addresses end with a slash
-	nextra      bool // Next.js: Nextra makes the pages
-	allShown    bool // Mintlify: pages outside of the navigation are searched too
-	unlisted    bool // the navigation lists what is searched
+	numbers     bool   // Next.js: folders and files have numbers that are not in addresses
+	slash       bool   // Next.js, Docusaurus: addresses end with a slash
+	unslashed   string // Starlight: what addresses do not end with
+	nextra      bool   // Next.js: Nextra makes the pages
+	allShown    bool   // Mintlify: pages outside of the navigation are searched too
+	unlisted    bool   // the navigation lists what is searched
 	layout      *layout
 	anchors     anchor.Settings
 	apis        map[string]string // Mintlify: folders of the pages that are made of descriptions of APIs, by their paths
@@ -136,7 +137,7 @@ func (s *Site) Config() string {
 var configures = map[string]api.SiteKind{"docs.json": api.SiteMintlify, "mint.json": api.SiteMintlify, ".mintignore": api.SiteMintlify,
 	"mkdocs.yml": api.SiteMkDocs, "mkdocs.yaml": api.SiteMkDocs, "zensical.toml": api.SiteMkDocs, "book.toml": api.SiteMdBook,
 	".gitbook.yaml": api.SiteGitBook, ".gitbook.yml": api.SiteGitBook, "_config.yml": api.SiteJekyll, "_config.yaml": api.SiteJekyll,
-	"conf.py": api.SiteSphinx, "antora.yml": api.SiteAntora, "fern.config.json": api.SiteFern}
+	"conf.py": api.SiteSphinx, "antora.yml": api.SiteAntora, "fern.config.json": api.SiteFern, "_quarto.yml": api.SiteQuarto, "_quarto.yaml": api.SiteQuarto}
 
 // Configures tells what a file of this name configures; empty for any other.
 func Configures(p string) api.SiteKind {
@@ -215,6 +216,8 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 		s.openAntora(files, read)
 	case api.SiteFern:
 		s.openFern(read)
+	case api.SiteQuarto:
+		s.openQuarto(read)
 	}
 	if s.content == "." {
 		s.content = ""
@@ -229,7 +232,7 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 }
 
 // recognition is the order of generators when a repository holds files of several.
-var recognition = []api.SiteKind{"", api.SiteGitBook, api.SiteJekyll, api.SiteSphinx, api.SiteMdBook, api.SiteAntora, api.SiteFern, api.SiteHugo, api.SiteStarlight, api.SiteVitePress, api.SiteDocusaurus,
+var recognition = []api.SiteKind{"", api.SiteGitBook, api.SiteJekyll, api.SiteSphinx, api.SiteMdBook, api.SiteAntora, api.SiteFern, api.SiteQuarto, api.SiteHugo, api.SiteStarlight, api.SiteVitePress, api.SiteDocusaurus,
 	api.SiteMkDocs, api.SiteMintlify, api.SiteCollected}
 
 // recognize finds the generator, and the file that speaks for it: the one that is nearest to the root.
@@ -398,7 +401,7 @@ func (s *Site) Shown(r Page) string {
 		return s.shownByJekyll(r)
 	case api.SiteAntora:
 		return s.shownByAntora(r)
-	case api.SiteMdBook, api.SiteGitBook, api.SiteFern, api.SiteWiki, api.SiteSphinx:
+	case api.SiteMdBook, api.SiteGitBook, api.SiteFern, api.SiteWiki, api.SiteSphinx, api.SiteQuarto:
 		return s.shownListed(r, rel)
 	case api.SiteNext:
 		return s.nextPath(r.Path)
@@ -415,7 +418,8 @@ func (s *Site) Shown(r Page) string {
 	case api.SiteVitePress:
 		return s.shownByVitePress(nameOf(rel, "index"))
 	case api.SiteStarlight:
-		return shownByStarlight(r, nameOf(rel, "index"))
+		shown := shownByStarlight(r, nameOf(rel, "index"))
+		return strings.TrimSuffix(shown, s.unslashed)
 	}
 	n := nameOf(rel, indexes...)
 	if s.Kind == api.SiteMintlify {

@@ -70,6 +70,7 @@ func (s *Site) openSphinx(read func(string) ([]byte, error)) {
 			s.rules.Values[key[0]] = key[1]
 		}
 	}
+	s.rules.Roles = script.ExtLinks(string(raw))
 	for _, key := range []string{"version", "release", "project"} {
 		if values[key] != "" {
 			s.rules.Values[key] = values[key]
@@ -249,6 +250,8 @@ func (s *Site) shownListed(r Page, rel string) string {
 		}
 	case api.SiteWiki:
 		return path.Base(n.stem)
+	case api.SiteQuarto:
+		return shownByQuarto(rel)
 	case api.SiteSphinx:
 		stem := strings.TrimSuffix(rel, path.Ext(rel))
 		switch {

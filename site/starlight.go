@@ -25,9 +25,12 @@ func (s *Site) openStarlight(read func(string) ([]byte, error)) {
 		s.unreadable(s.config, err)
 		return
 	}
-	doc := script.Settings(s.config, string(raw), read, "site", "base", "integrations", "srcDir", "markdown")
+	doc := script.Settings(s.config, string(raw), read, "site", "base", "integrations", "srcDir", "markdown", "trailingSlash")
 	markdown, _ := doc["markdown"].(map[string]any)
 	s.anchors.Untyped = markdown["smartypants"] == false
+	if doc["trailingSlash"] == "never" {
+		s.unslashed = "/"
+	}
 	s.spreads(s.config, doc)
 	src := path.Join(path.Dir(s.config), "src")
 	if dir, ok := doc["srcDir"].(string); ok {

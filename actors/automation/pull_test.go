@@ -125,6 +125,28 @@ func TestACheckIsOfACodeHostAndHasNoPrompt(t *testing.T) {
 	}
 }
 
+// A sibling of C48: what was removed from the code is told too, with the pages that still name it.
+func TestAPushThatRemovesSomethingNamesThePagesThatSayIt(t *testing.T) {
+	t.Parallel()
+	c := startClockwork(t)
+	c.files["cli.md"] = "# Flags\n\nSet `--quay-depth` to 9.\n"
+	c.files["follow.md"] = "{{pages}}\n\n{{diff}}\n"
+	c.add(api.Automation{Repository: "acme/api", Prompt: "follow.md"})
+	if err := c.source(api.Source{Label: "code", Kind: api.SourceCode, Address: "/code", Repository: "acme/api"}); err != nil {
+		t.Fatal(err)
+	}
+	c.changes[0] = change{diff: diffOf(`flags.Int("quay-depth", 9, "")`, `flags.Int("berth-depth", 9, "")`)}
+	for _, commit := range []string{"a", "b"} {
+		if _, err := c.Push(t.Context(), "p", api.Push{Repository: "acme/api", Branch: "main", Default: true, Commit: strings.Repeat(commit, 40)}); err != nil {
+			t.Fatal(err)
+		}
+		c.pending()
+	}
+	if len(c.asked) == 0 || !strings.Contains(c.asked[0], "cli.md:3") || !strings.Contains(c.asked[0], "> -flags.Int(\"quay-depth\"") {
+		t.Errorf("%q", c.asked)
+	}
+}
+
 // The words for a change are what was pushed since the last run; where they ask for pages and there are none, no job begins.
 func TestAPushIsHeldAgainstThePages(t *testing.T) {
 	t.Parallel()

@@ -69,8 +69,8 @@ func (c *composition) deltas(req *model.Request, sure bool) (out []model.Delta) 
 	}
 	before := ""
 	switch {
-	case c.foreign:
-		before = model.Foreign(c.language)
+	case c.foreign != "":
+		before = model.Foreign(c.language, c.foreign)
 	case !sure:
 		before = model.Doubtful(c.language)
 	}

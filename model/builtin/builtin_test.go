@@ -60,7 +60,7 @@ func TestAnswersAreTheDocumentationsOwnWordsInMarkdown(t *testing.T) {
 	text, cite, _, result := answerOf(t,
 		model.Request{Question: "How do I install the widget?", Passages: []model.Passage{install}})
 	want := "The widget is installed with one command. See [the options](https://docs.example/guide/options#all), [the site](https://widget.example) and below.\n\n" +
-		"**Get it**\n\nFetch the archive:\n\n```sh\ncurl -O https://widget.example/w.tar\n```\n\n**Unpack it**\n\n1. Run `tar xf w.tar`.\n2. Enter the folder.\n\nUse in `a<T>` freely."
+		"**Get it**\n\nFetch the archive:\n\n```sh\ncurl -O https://widget.example/w.tar\n```\n\n**Unpack it**\n\n1. Run `tar xf w.tar`.\n2. Enter the folder.\n\n**Tip:** Use in `a<T>` freely."
 	if unnumbered(text) != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
@@ -76,7 +76,7 @@ func TestPagesOfManyDialectsAreCutIntoWhatAReaderSees(t *testing.T) {
 			"A widget."},
 		"shortcodes": {"{{< note >}}\nA {{% b %}}widget and `{{< c >}}`.\n{{< /note >}}",
 			"A widget and `{{< c >}}`."},
-		"admonitions":            {"/// note | Title\n\nA widget.\n\n///\n\n:::tip More\nB widget.\n:::\n\n> [!NOTE]\n> C widget.\n\n!!! note\n    D widget.\n", "**Title**\n\nA widget.\n\n**More**\n\nB widget.\n\nC widget.\n\nD widget."},
+		"admonitions":            {"/// note | Title\n\nA widget.\n\n///\n\n:::tip More\nB widget.\n:::\n\n> [!NOTE]\n> C widget.\n\n!!! note\n    D widget.\n", "**Title**\n\nA widget.\n\n**More**\n\nB widget.\n\n**Note:** C widget.\n\n**Note:** D widget."},
 		"a tag of several lines": {"<Card\n  title=\"Own\"\n  href=\"/x\"\n>\n  A widget.\n</Card>", "**Own**\n\nA widget."},
 		"fields": {"<ResponseField name=\"color\" type=\"string\">\n  The widget's color.\n</ResponseField>",
 			"**`color`**\n\nThe widget's color."},
@@ -259,7 +259,7 @@ func FuzzBuiltin(f *testing.F) {
 		language, courtesy := Language(&req), Courtesy(question) != ""
 		unsure := strings.HasPrefix(text, model.Doubtful(language)) // or sure of what is in another language
 		if result.Answered && (unsure || len(cite) == 0 && !courtesy) || text == "" ||
-			!result.Answered && (courtesy || len(cite) > 0 && !unsure && !strings.HasPrefix(text, model.Foreign(language))) {
+			!result.Answered && (courtesy || len(cite) > 0 && !unsure && !strings.HasPrefix(text, strings.TrimRight(model.Foreign(language, ""), ":：。"))) {
 			t.Errorf("%+v, cited %v, %q", result, cite, text)
 		}
 		Standalone(question, []model.Message{{Role: "user", Text: page}}, []model.Snippet{{Kind: "code", Text: page}})

@@ -72,7 +72,7 @@ type composition struct {
 	verdict  verdict
 	question string // as it is read
 	language string // that it is put in; empty if it does not tell
-	foreign  bool   // what is quoted is in another language
+	foreign  string // the language of what is quoted, if it is another one
 	evidence evidence
 	unfound  []string // names in the question that nothing of what was found has
 	opening  analysis.Opening
@@ -84,7 +84,7 @@ func compose(req model.Request) composition {
 	sections := parse(req)
 	c := composeOf(req, sections)
 	c.foreign = foreign(c.language, sections, c.quotes)
-	if c.foreign {
+	if c.foreign != "" {
 		c.unfound = nil // it has other names in another language
 	}
 	return c

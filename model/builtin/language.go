@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -105,22 +106,21 @@ func countWords(s string) int {
 	return n + signs/perWord
 }
 
-// foreign reports whether what is quoted is in another language than the question.
-func foreign(asked string, sections []*section, quotes []quote) bool {
+// foreign is the language of what is quoted if it is another one than the question's.
+func foreign(asked string, sections []*section, quotes []quote) (other string) {
 	if asked == "" {
-		return false
+		return ""
 	}
-	others := false
 	for _, q := range quotes {
 		switch sections[q.passage].language {
 		case "":
 		case asked:
-			return false
+			return ""
 		default:
-			others = true
+			other = cmp.Or(other, sections[q.passage].language)
 		}
 	}
-	return others
+	return other
 }
 
 // Language is the language that a request is put in; empty if it does not tell.

@@ -23,7 +23,7 @@ func mark(text string, number int) string {
 		}
 	}
 	for i, b := range slices.Backward(blocks) {
-		if !coding[i] && !strings.HasPrefix(b, "|") && !strings.HasPrefix(b, "**") {
+		if !coding[i] && !strings.HasPrefix(b, "|") && (!strings.HasPrefix(b, "**") || strings.Contains(b, ":** ")) {
 			blocks[i] += sign
 			return strings.Join(blocks, "\n\n")
 		}

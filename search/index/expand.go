@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"docent/api"
 	"docent/internal/background"
 	"docent/search/page"
 	"docent/site"
@@ -34,6 +35,7 @@ func (u *Update) expand(ctx context.Context) error {
 		}
 		return u.readAny(ctx, full)
 	}
+	labeled := sync.OnceValue(func() map[string]string { return u.labels(ctx, rules, read) })
 	left := make(map[string][]string) // by page
 	g, gctx := background.WithContext(ctx)
 	g.SetLimit(u.Workers)
@@ -54,7 +56,7 @@ func (u *Update) expand(ctx context.Context) error {
 			if err != nil || fresh && !expand.Concerns(rules, r.Path, raw) {
 				return err
 			}
-			text := expand.Page(rules, full, raw, read)
+			text := expand.Page(rules, full, raw, read, func(label string) string { return labeled()[label] })
 			now := *r
 			now.Imports, now.Made = text.Files, u.made(settings.Sum64(), text.Files)
 			now.Size, now.CRC, now.Sections = int64(len(text.Content)), crc32.Checksum(text.Content, castagnoli), nil
@@ -82,6 +84,38 @@ func (u *Update) expand(ctx context.Context) error {
 	}
 	u.tellLeft(left)
 	return nil
+}
+
+// Bounds of the pages that are read for a reference to one of them.
+const (
+	maxLabeled      = 20_000
+	maxLabeledBytes = 64 << 20
+)
+
+// labels are the files of a site of Sphinx by the labels in them, which references from other pages name.
+func (u *Update) labels(ctx context.Context, rules *expand.Rules, read func(string) ([]byte, error)) map[string]string {
+	out := make(map[string]string)
+	files, size := 0, 0
+	for _, full := range slices.Sorted(maps.Keys(u.files)) {
+		ext, in := path.Ext(full), rules.Root == "" || rules.Root == "." || strings.HasPrefix(full, rules.Root+"/")
+		if rules.Kind != api.SiteSphinx || !in || ext != ".rst" && ext != ".md" {
+			continue
+		}
+		if files++; files > maxLabeled || size > maxLabeledBytes || ctx.Err() != nil {
+			break
+		}
+		raw, err := read(full)
+		if err != nil {
+			continue
+		}
+		size += len(raw)
+		for _, label := range expand.Labels(raw) {
+			if _, taken := out[label]; !taken {
+				out[label] = full
+			}
+		}
+	}
+	return out
 }
 
 // unexpanded are the pages whose text has to be made, and whether they were read now.

@@ -16,7 +16,7 @@ import (
 // titleKeys maps a generator to the key of its configuration that holds the site's title.
 var titleKeys = map[api.SiteKind]string{api.SiteMintlify: "name", api.SiteDocusaurus: "title", api.SiteVitePress: "title", api.SiteHugo: "title",
 	api.SiteMkDocs: "site_name", api.SiteStarlight: "title", api.SiteMdBook: "title", api.SiteJekyll: "title", api.SiteSphinx: "project",
-	api.SiteAntora: "title"}
+	api.SiteAntora: "title", api.SiteQuarto: "title"}
 
 // aboutKeys maps a generator to the keys of its configuration that may say what the site is about.
 var aboutKeys = map[api.SiteKind][]string{api.SiteDocusaurus: {"tagline"}, api.SiteMkDocs: {"site_description"}}

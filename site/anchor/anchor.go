@@ -66,6 +66,8 @@ func Of(kind api.SiteKind, s Settings) Rule {
 		rule.typeset = !s.Untyped
 	case api.SiteJekyll: // kramdown, which knows GitHub's Markdown by default
 		rule.Name, rule.typeset = "kramdown", true
+	case api.SiteQuarto:
+		rule.Name, rule.slug = "pandoc", pandocSlug
 	case api.SiteSphinx:
 		rule = Rule{Name: "docutils", slug: markup.DocutilsID, again: func(_ string, _ int, a *anchors) string { return a.free("id", 1) }, unnamed: true}
 	case api.SiteMkDocs:
@@ -75,6 +77,14 @@ func Of(kind api.SiteKind, s Settings) Rule {
 		rule.Name += ", typeset"
 	}
 	return rule
+}
+
+var pandocGone = regexp.MustCompile(`[^\pL\pM\p{N}_.\s-]+`)
+
+// pandocSlug is Pandoc's identifier of a heading.
+func pandocSlug(text string) string {
+	text = strings.Join(strings.Fields(pandocGone.ReplaceAllString(text, "")), "-")
+	return cmp.Or(strings.TrimLeftFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }), "section")
 }
 
 // Anchors are the anchors of the headings of one page, in their order: explicit ones as they are, and of each other
@@ -96,7 +106,7 @@ func (r Rule) anchors(headings []markup.Heading) (out []string, a *anchors) {
 	for i, h := range headings {
 		anchor := h.Anchor
 		if !h.Custom || r.slugged {
-			text := h.Text
+			text := cmp.Or(h.Named, h.Text)
 			if h.Custom {
 				text = h.Anchor
 			}

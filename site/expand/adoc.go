@@ -457,6 +457,9 @@ func (r *plainReader) macro(name, target, shown string) (string, bool) {
 		if text, _, ok := strings.Cut(shown, ",window="); ok {
 			shown = text
 		}
+		if shown == "" && file != "" {
+			shown = r.titleOfXref(file, fragment)
+		}
 		if shown == "" {
 			shown = worded(strings.TrimSuffix(path.Base(file[strings.LastIndexByte(file, ':')+1:]), ".adoc"))
 			if file == "" || shown == "." {
@@ -489,6 +492,22 @@ func (r *plainReader) macro(name, target, shown string) (string, bool) {
 		return shown, true
 	}
 	return "", false
+}
+
+// titleOfXref is the title of the page that a reference names, or of the section; empty if that is not known.
+func (r *plainReader) titleOfXref(name, fragment string) string {
+	file, raw := r.find(path.Join(path.Dir(r.file), r.linkTo(name)))
+	if file == "" || r.depth > 0 {
+		return ""
+	}
+	r.depth++
+	defer func() { r.depth-- }()
+	for _, h := range markup.Parse(file, raw).Headings {
+		if (fragment == "" || h.Anchor == fragment) && r.gives(len(h.Text)) {
+			return r.inline(h.Text)
+		}
+	}
+	return ""
 }
 
 // linkTo is the path from the page to what a reference names.

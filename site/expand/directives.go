@@ -30,7 +30,7 @@ func init() { // since what they make may hold others
 		{liquid, rawRE, asWritten, true}, // markup knows the tags in prose
 		{jekyll, rawRE, literal, false},  // what is left is code
 		{vitePress, regexp.MustCompile(`<!--\s*@include:\s*([^\s{}#>]+)(#[\w-]+)?(?:\{(\d*)(,?)(\d*)\})?\s*-->`), vitePressInclude, false},
-		{vitePress, regexp.MustCompile(`(?m)^[ \t]*<<<[ \t]+([^\s{}#\[]+)(#[\w-]+)?(?:\{[^}\n]*\})?[ \t]*(?:\[([^\]\n]*)\])?[ \t]*$`), vitePressCode, false},
+		{vitePress, regexp.MustCompile(`(?m)^[ \t]*<<<[ \t]+([^\s{}#\[]+)(#[\w-]+)?(?:[ ]?\{[^}\n]*\})?[ \t]*(?:\[([^\]\n]*)\])?[ \t]*$`), vitePressCode, false},
 		{[]api.SiteKind{api.SiteMdBook}, regexp.MustCompile(`\\?\{\{\s*#(\w+)\s+([^\s{}]+)[^{}]*\}\}`), mdBookInclude, false},
 		{mkDocs, regexp.MustCompile(`(?m)^([ \t]*)-+8<-+[ \t]+["']([^"'\n]+)["'][ \t]*$`), snippet, false},
 		{mkDocs, regexp.MustCompile(`(?m)^([ \t]*)-+8<-+[ \t]*\n((?:[^\n]*\n)*?)[ \t]*-+8<-+[ \t]*$`), snippets, false},
@@ -40,11 +40,15 @@ func init() { // since what they make may hold others
 		{vitePress, regexp.MustCompile(`(?m)^\[\[toc\]\][ \t]*$`), nothing, true},
 		{vitePress, regexp.MustCompile(`[ \t]*(?://|#|--|/\*|<!--)[ \t]*\[!code [^\]\n]*\](?:[ \t]*(?:\*/|-->))?`), nothing, false},
 		{mkDocs, tightHeading, spaced, true},
+		{mkDocs, regexp.MustCompile(`[ \t]*(?:#|//|--|/\*|<!--)[ \t]*\(\d+\)!(?:[ \t]*(?:\*/|-->))?`), nothing, false}, // an annotation's place
+		{[]api.SiteKind{api.SiteMdBook}, regexp.MustCompile("(?ms)^[ \t]*```rust\\b[^\n]*\n.*?^[ \t]*```[ \t]*$"), unhidden, false},
+		{[]api.SiteKind{api.SiteGitBook}, regexp.MustCompile(`(?m)^(#{1,6}[ \t][^\n]*?)[ \t]*<a [^>\n]*\bid="([^"\n]+)"[^>\n]*>[ \t]*</a>[ \t]*$`), headingID, true},
 		{mkDocs, regexp.MustCompile(`(?m)^\[TOC\][ \t]*$`), nothing, true},
 		{mkDocs, regexp.MustCompile(`:(?:material|fontawesome|octicons|simple)-([a-z0-9-]+):(?:\{[^}\n]*\})?`), icon, true},
 		{mkDocs, regexp.MustCompile(`\[([^\]\[\n]+)\]\[(?:[A-Za-z_]\w*(?:\.\w+)+)?\]`), autoref, true},
 		{liquid, regexp.MustCompile(`\{%-?\s*include(_relative|_cached)?\s+["']?([\w./-]+)["']?((?s:[^%]*?))-?%\}`), liquidInclude, false},
 		{[]api.SiteKind{api.SiteHugo}, regexp.MustCompile(`\{\{[<%]\s*(param|include|readfile|readFile|include-md|render|snippet)\s+([^<>%\n]*?)\s*/?[>%]\}\}`), shortcode, false},
+		{[]api.SiteKind{api.SiteQuarto}, regexp.MustCompile(`\{\{<\s*(include|var|meta)\s+([^<>%\s]+)\s*>\}\}`), quartoShortcode, false},
 		{[]api.SiteKind{api.SiteHugo}, regexp.MustCompile(`\{\{[<%]\s*figure\s+([^<>%]*?)\s*/?[>%]\}\}`), figure, false},
 		{[]api.SiteKind{api.SiteGitBook}, regexp.MustCompile(`(?m)^[ \t]*\{%\s*(tab|embed|content-ref|step|code)\b([^%]*)%\}[ \t]*$`), gitBookTag, false},
 		{jekyll, regexp.MustCompile(`(?m)^(#{1,6}[ \t][^\n]*?)[ \t]*#*[ \t]*\n\{:[^}\n]*?#([\w-]+)[^}\n]*\}[ \t]*$`), headingID, true},
@@ -71,6 +75,13 @@ func spaced(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
 
 func setextID(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
 	return text(m[1] + " {#" + m[3] + "}\n" + m[2]), true
+}
+
+var hiddenLine = regexp.MustCompile(`(?m)^[ \t]*#(?: .*)?\n`)
+
+// unhidden is code in Rust without the lines that mdBook hides.
+func unhidden(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	return text(hiddenLine.ReplaceAllString(m[0], "")), true
 }
 
 var rawRE = regexp.MustCompile(`(?s)\{%-?\s*raw\s*-?%\}(.*?)\{%-?\s*endraw\s*-?%\}`)
@@ -315,7 +326,11 @@ func vitePressCode(x *expander, file string, m []string, _ map[string]any) (text
 		return nil, false
 	}
 	content, ok := part(content, strings.TrimPrefix(m[2], "#"), 0, 0)
-	return x.code(name, content, ok)
+	made, ok := x.code(name, content, ok)
+	if line := bytes.IndexByte(made, '\n'); m[3] != "" && line > 0 { // its tab
+		made = slices.Concat(made[:line], text(" ["+m[3]+"]"), made[line:])
+	}
+	return made, ok
 }
 
 func mdBookInclude(x *expander, file string, m []string, _ map[string]any) (text, bool) {
@@ -503,6 +518,22 @@ func shortcode(x *expander, file string, m []string, _ map[string]any) (text, bo
 	return x.include(name, bytes.TrimRight(content, "\n"), nil, "")
 }
 
+// quartoShortcode takes in a file, or a value of the project or of the page.
+func quartoShortcode(x *expander, file string, m []string, props map[string]any) (text, bool) {
+	values := x.front
+	switch m[1] {
+	case "include":
+		return shortcode(x, file, m, props)
+	case "var":
+		values, _ = x.Values["var"].(map[string]any)
+	}
+	s, ok := said(values, m[2])
+	if !ok {
+		return nil, false
+	}
+	return x.value(s)
+}
+
 // figure is a picture with the words that Hugo shows at it.
 func figure(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
 	o := options(m[1])
@@ -511,7 +542,7 @@ func figure(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
 }
 
 func markdown(name string) bool {
-	return slices.Contains([]string{".md", ".mdx", ".markdown", ".html", ".txt", ".rst", ".adoc"}, strings.ToLower(path.Ext(name)))
+	return slices.Contains([]string{".md", ".mdx", ".markdown", ".html", ".txt", ".rst", ".adoc", ".qmd"}, strings.ToLower(path.Ext(name)))
 }
 
 func gitBookTag(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {

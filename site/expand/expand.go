@@ -32,8 +32,10 @@ type Rules struct {
 	Root   string         // that paths with a slash at their beginning are below
 	Bases  []string       // other folders that files are looked for in
 	Values map[string]any // of templates, by their names
-	// of reStructuredText: what stands before and behind each file
+	// of reStructuredText: what stands before and behind each file, and roles that are short for links: what
+	// their addresses and texts are made with, in which %s is the name; without a text, the address is shown
 	Prolog, Epilog string
+	Roles          map[string][2]string
 	// references that no page defines lead to what MkDocs generates
 	Autorefs bool
 }
@@ -57,11 +59,12 @@ func Markup(name string) bool {
 }
 
 var signs = [][]byte{[]byte("{{"), []byte("{%"), []byte("{!"), []byte("8<-"), []byte("@include"), []byte("<<<"), []byte("\n{:"),
-	[]byte("{:"), []byte("[["), []byte("<Snippet"), []byte("<Markdown"), []byte("<Code "), []byte("<include"), []byte("<h1 "), []byte("<h2 "), []byte("<h3 "), []byte("<h4 "), []byte("*["), []byte("[!code"), []byte("[TOC]")}
+	[]byte("{:"), []byte("[["), []byte("<Snippet"), []byte("<Markdown"), []byte("<Code "), []byte("<include"), []byte("<h1 "), []byte("<h2 "), []byte("<h3 "), []byte("<h4 "), []byte("*["), []byte("[!code"), []byte("[TOC]"), []byte(")!")}
 
 // Concerns reports whether a file may be other than it is written.
 func Concerns(rules *Rules, name string, content []byte) bool {
-	if Markup(name) || rules.Kind == api.SiteSphinx || slices.ContainsFunc(signs, func(sign []byte) bool { return bytes.Contains(content, sign) }) {
+	whole := rules.Kind == api.SiteSphinx || rules.Kind == api.SiteMdBook || rules.Kind == api.SiteGitBook
+	if Markup(name) || whole || slices.ContainsFunc(signs, func(sign []byte) bool { return bytes.Contains(content, sign) }) {
 		return true
 	}
 	if rules.Kind == api.SiteMkDocs && tightHeading.Match(content) {
@@ -120,10 +123,10 @@ func opened(content []byte) (out []byte, broken bool) {
 	return late, len(late) < len(content)
 }
 
-// Page expands a page. read reads a file by its path.
-func Page(rules *Rules, file string, content []byte, read func(string) ([]byte, error)) Text {
+// Page expands a page. read reads a file by its path; labeled is the file that has a label of Labels, if that is asked.
+func Page(rules *Rules, file string, content []byte, read func(string) ([]byte, error), labeled func(label string) (file string)) Text {
 	groups := groupsOf(file, content)
-	x := &expander{Rules: rules, read: func(name string) ([]byte, error) {
+	x := &expander{Rules: rules, labeled: labeled, read: func(name string) ([]byte, error) {
 		taken, err := read(name)
 		if err == nil && !Open(groups, groupsOf(name, taken)) {
 			return nil, fs.ErrPermission // no page tells others what is for some
@@ -140,13 +143,14 @@ func Page(rules *Rules, file string, content []byte, read func(string) ([]byte, 
 
 type expander struct {
 	*Rules
-	read  func(string) ([]byte, error)
-	files []string
-	left  []string
-	stack []string // files that are being expanded
-	taken int      // files, each time
-	made  int      // bytes that files and values gave
-	front map[string]any
+	read    func(string) ([]byte, error)
+	labeled func(string) string
+	files   []string
+	left    []string
+	stack   []string // files that are being expanded
+	taken   int      // files, each time
+	made    int      // bytes that files and values gave
+	front   map[string]any
 }
 
 // A text is what was made so far.
@@ -261,12 +265,17 @@ func (x *expander) file(name string, content []byte, props map[string]any, child
 		return x.fronted(name, content, x.rst)
 	case ".adoc", ".asciidoc":
 		return x.fronted(name, content, x.adoc)
-	case ".ipynb":
-		return notebook(content)
-	case ".org":
-		return org(content)
+	case ".ipynb", ".org":
+		made := text(converted(name, content))
+		if len(x.stack) > 1 {
+			made = made[markup.ReadFront("x.md", made).Span.End:]
+		}
+		return made
 	case ".qmd", ".rmd":
 		content = quarto(front.Values, content)
+	}
+	if x.Kind == api.SiteJekyll {
+		content = x.liquid(content, props)
 	}
 	made := x.directives(name, content, props)
 	if x.Kind == api.SiteSphinx {
@@ -310,8 +319,19 @@ func groupsOf(name string, content []byte) []string {
 	case ".md", ".mdx", ".markdown", ".mkd", ".mkdn", ".mdown", ".qmd", ".rmd", ".mdoc", ".html", ".htm":
 		content, _ = opened(content)
 		return markup.ReadFront("x.md", content).Groups(content)
+	case ".ipynb", ".org": // what is made of them says it
+		made := converted(name, content)
+		return markup.ReadFront("x.md", made).Groups(made)
 	}
 	return nil
+}
+
+// converted is a notebook or an Org file as Markdown.
+func converted(name string, content []byte) []byte {
+	if strings.EqualFold(path.Ext(name), ".ipynb") {
+		return notebook(content)
+	}
+	return org(content)
 }
 
 // Open reports whether a text for some groups, or for everybody if there are none, may stand on a page that is for others.

@@ -20,6 +20,13 @@ func expanded(rules Rules, files map[string]string, name string) Text {
 			return []byte(body), nil
 		}
 		return nil, fs.ErrNotExist
+	}, func(label string) string {
+		for file, body := range files {
+			if slices.Contains(Labels([]byte(body)), label) {
+				return file
+			}
+		}
+		return ""
 	})
 }
 
@@ -47,6 +54,18 @@ func TestPagesAreExpandedAsTheirGeneratorsDo(t *testing.T) {
 			"a.md", "```rust\nfn f() {}\n```", 1},
 		"a cycle ends": {Rules{Kind: api.SiteMkDocs, Bases: []string{"."}}, map[string]string{"a.md": "A\n\n--8<-- \"b.md\"\n", "b.md": "B\n\n--8<-- \"a.md\"\n"},
 			"a.md", "A\n\nB", 1},
+		"branches, values and loops of Liquid": {Rules{Kind: api.SiteJekyll, Values: map[string]any{"page": map[string]any{"kind": ErrUnknown}, "site": map[string]any{"beta": true, "plans": ErrUnknown,
+			"data": map[string]any{"plans": []any{map[string]any{"name": "Gold", "seats": 300, "url": "/gold/"}, map[string]any{"name": "Tin", "seats": 2}}, "words": map[string]any{"a": "x", "b": "y"}}}}}, map[string]string{
+			"a.md": "---\nlevel: 2\ntags: [a, b]\n---\n{% if site.beta and page.level > 1 %}Beta.{% else %}No.{% endif %}{% unless site.beta %}No.{% elsif true %}Yes.{% endunless %}\n" +
+				"{%- case page.level -%}{% when 1 %}One{% when 2, 3 %}Two{% else %}More{% endcase %}\n\n{% assign best = site.data.plans | where: \"name\", \"Gold\" | first %}{{ best.name | upcase }} has {{ best.seats }}.\n\n" +
+				"{% for p in site.data.plans limit:5 %}\n- [{{ p.name }}]({{ p.url | relative_url }}) {{ forloop.index }}{% if p.seats > 100 %} big{% endif %}{% include n.md who=p.name %}\n{% endfor %}\n" +
+				"{% for w in site.data.words %}{{ w[0] }}={{ w[1] }}{% unless forloop.last %}, {% endunless %}{% endfor %} {% for i in (1..3) reversed %}{{ i }}{% endfor %}{% if page.tags contains \"a\" %} a{% endif %}\n\n" +
+				"{% for p in site.posts %}Never.{% endfor %}{% for p in site.plans %}Never.{% endfor %}{% if page.kind == 'x' %}Never.{% endif %}{% if page.gone %}Never.{% endif %}{% raw %}{% if x %}{% endraw %}\n", "_includes/n.md": " for {{ include.who }}"}, "a.md",
+			"---\nlevel: 2\ntags: [a, b]\n---\nBeta.Yes.Two\n\nGOLD has 300.\n\n- [Gold]({{ \"/gold/\" | relative_url }}) 1 big for Gold\n\n- [Tin]() 2 for Tin\n\na=x, b=y 321 a\n\n{% raw %}{% if x %}{% endraw %}", 4},
+		"a section that Fumadocs includes": {Rules{Kind: api.SiteNext}, map[string]string{
+			"a.mdx": "Before.\n\n<include>./b.mdx#use-it</include>\n\n<include>./b.mdx#own</include>\n\n<include>./b.mdx#gone</include>\n\n<include lang=\"ts\">./c.ts#main</include>\n",
+			"b.mdx": "# B\n\nNever.\n\n<section id=\"own\">\n\nOwn words.\n\n</section>\n\n## Use it\n\nUse.\n\n### Deep\n\nDeeper.\n\n## Next\n\nNever.\n", "c.ts": "no();\n// #region main\ncall();\n// #endregion main\n"},
+			"a.mdx", "Before.\n\n## Use it\n\nUse.\n\n### Deep\n\nDeeper.\n\nOwn words.\n\n```ts\ncall();\n```", 1},
 		"parameters of an include": {Rules{Kind: api.SiteJekyll, Values: map[string]any{"site": map[string]any{"v": "3"}}}, map[string]string{
 			"a.md": "{% include n.md who=\"me\" %} {{ site.v }}\n", "_includes/n.md": "Hello {{ include.who }}."}, "a.md", "Hello me. 3", 0},
 		"what Liquid leaves as it is": {Rules{Kind: api.SiteJekyll}, map[string]string{
@@ -77,6 +96,15 @@ func TestPagesAreExpandedAsTheirGeneratorsDo(t *testing.T) {
 			"a.md", "::: warning Own\nMore.\n:::\n\n```js\nlet a = 1\n```", 0},
 		"figures and parameters of Hugo": {Rules{Kind: api.SiteHugo, Values: map[string]any{"params": map[string]any{"version": "2"}}}, map[string]string{
 			"a.md": "{{< figure src=\"/d.png\" title=\"The desk\" alt=\"A desk\" >}}\n\n{{% param \"Version\" %}}\n"}, "a.md", "![A desk](/d.png) The desk\n\n2", 0},
+		"roles of extlinks, captions and titles of Sphinx": {Rules{Kind: api.SiteSphinx, Roles: map[string][2]string{"issue": {"https://a.test/%s", "issue %s"}, "gh": {"https://g.test/%s", ""}}}, map[string]string{
+			"a.rst": "A\n=\n\nSee :issue:`4`, :issue:`that <5>`, :gh:`x`, :doc:`d/b`, :doc:`/c`, :doc:`gone`, :ref:`far`, :ref:`near <far>`, :ref:`in-md` and :ref:`gone`.\n\n" +
+				".. code-block:: py\n   :caption: call.py\n\n   x = 1\n\n.. literalinclude:: y.py\n   :caption: The *y*\n\n.. table:: Sizes\n\n   = =\n   a b\n   = =\n",
+			"d/b.rst": "B *page*\n========\n\n.. _far:\n\nFar away\n--------\n", "c.md": "# C page\n\n(in-md)=\n## In it\n", "y.py": "y = 2\n"},
+			"a.rst", "# A\n\nSee [issue 4](https://a.test/4), [that](https://a.test/5), [https://g.test/x](https://g.test/x), [B page](d/b.rst), [C page](/c.rst), [gone](gone.rst), Far away, near, In it and gone.\n\n" +
+				"**call.py**\n\n```py\nx = 1\n```\n\n**The *y***\n\n```py\ny = 2\n```\n\n**Sizes**\n\n|  |  |\n| --- | --- |\n| a | b |", 0},
+		"titles in MyST": {Rules{Kind: api.SiteSphinx}, map[string]string{
+			"a.md": "(top)=\n# A\n\n{doc}`c`, {ref}`far`, {ref}`top`, [](c.md), [](#far).\n\n```{code-block} py\n:caption: call.py\nx\n```\n", "c.md": "# C page\n\n(far)=\n## Far away\n"},
+			"a.md", "# A\n\n[C page](c.rst), Far away, A, [C page](c.md), [Far away](#far).\n\n**call.py**\n\n```py\nx\n```", 0},
 		"reStructuredText": {Rules{Kind: api.SiteSphinx, Values: map[string]any{"release": "2.1"}}, map[string]string{
 			"a.rst": ".. _top:\n\nTitle\n=====\n\n.. a comment\n\nUse ``x`` of |release|, see :ref:`top` and `docs <https://a.dev>`_::\n\n    run\n\n.. include:: part.txt\n\n" +
 				"Part\n----\n\n* one\n* two\n\n==== ====\nName Size\n==== ====\na    1\n==== ====\n\n.. automodule:: x\n",
@@ -195,6 +223,8 @@ func TestWhatValuesMakeOfAPageIsBounded(t *testing.T) {
 		"constants":      {Rules{Kind: api.SiteMintlify}, "a.mdx\nexport const v = '" + long + "';\n\n" + strings.Repeat("{v}\n", 200)},
 		"front matter":   {Rules{Kind: api.SiteHugo}, "a.md\n---\nparams: {v: \"" + long + "\"}\n---\n" + strings.Repeat("{{< param v >}}\n", 200)},
 		"imported twice": {Rules{Kind: api.SiteMintlify}, "a.mdx\nimport A from './b.mdx';\n\n" + strings.Repeat("<A />\n\n", 5000)},
+		"loops in loops": {Rules{Kind: api.SiteJekyll}, "a.md\n" + strings.Repeat("{% for i in (1..1000) %}", 5) + "x" + strings.Repeat("{% endfor %}", 5)},
+		"texts in texts": {Rules{Kind: api.SiteJekyll}, "a.md\n{% assign s = 'aaaaaaaaaa' %}{% for i in (1..500) %}{% assign s = s | append: s %}{% endfor %}" + strings.Repeat("{{ s }}", 200)},
 		"imports":        {Rules{Kind: api.SiteMintlify}, "a.mdx\n" + strings.Repeat("import A from './b.mdx';\n", 5000)},
 		"tags":           {Rules{}, "a.adoc\ninclude::t.txt[tags=" + strings.Repeat("a;", 200) + "]\n"},
 	} {
@@ -208,7 +238,7 @@ func TestWhatValuesMakeOfAPageIsBounded(t *testing.T) {
 				return []byte("tag::a[]\n" + long + "\nend::a[]\n"), nil
 			}
 			return nil, fs.ErrNotExist
-		})
+		}, nil)
 		if len(got.Content) > 2*mostMade || reads > 2*mostTaken || len(got.Left) == 0 {
 			t.Errorf("%s: %d bytes of %d, %d reads, %d left out", name, len(got.Content), len(content), reads, len(got.Left))
 		}

@@ -236,19 +236,19 @@ func (m *module) expression(x *expander, code string, props map[string]any, chil
 // shows are the attributes that readers see something of.
 var shows = []string{"title", "label", "description", "text", "heading", "summary", "name", "alt", "caption", "src", "href", "url", "icon"}
 
-// shown is the file that a component shows.
-func (m *module) shown(x *expander, p *markup.Page, t *markup.Tag) (file string, ok bool) {
+// shown is the file that a component shows, or a section of it.
+func (m *module) shown(x *expander, p *markup.Page, t *markup.Tag) (file, section string, ok bool) {
 	if file, ok = m.components[t.Name]; ok {
-		return file, true
+		return file, "", true
 	}
 	if t.Name == "include" && t.Partner >= 0 { // Fumadocs's
-		of, _, _ := strings.Cut(strings.TrimSpace(string(p.Src[t.Span.End:p.Tags[t.Partner].Span.Start])), "#")
+		of, section, _ := strings.Cut(strings.TrimSpace(string(p.Src[t.Span.End:p.Tags[t.Partner].Span.Start])), "#")
 		names := x.beside(x.stack[len(x.stack)-1], of)
 		if slices.ContainsFunc(t.Attrs, func(a markup.Attr) bool { return a.Name == "cwd" }) {
 			names = []string{path.Join(x.Root, of)}
 		}
 		file, _ = x.find(names...)
-		return file, file != ""
+		return file, section, file != ""
 	}
 	fern := x.Kind == api.SiteFern && (t.Name == "Markdown" || t.Name == "Code")
 	for _, a := range t.Attrs {
@@ -259,7 +259,18 @@ func (m *module) shown(x *expander, p *markup.Page, t *markup.Tag) (file string,
 			file, _ = x.find(x.beside(x.stack[len(x.stack)-1], of)...)
 		}
 	}
-	return file, file != ""
+	return file, "", file != ""
+}
+
+// sectionIn is the element that is a section of this name, the section of a heading, or a region; all of the file without a name.
+func sectionIn(raw []byte, name string) ([]byte, bool) {
+	if name == "" {
+		return raw, true
+	}
+	if m := regexp.MustCompile(`(?s)<section\s[^>]*\bid=["']` + regexp.QuoteMeta(name) + `["'][^>]*>(.*?)</section>`).FindSubmatch(raw); m != nil {
+		return m[1], true
+	}
+	return part(raw, name, 0, 0)
 }
 
 // coded is the code of a component that is given it by name, as Astro's Code is.
@@ -293,7 +304,7 @@ func (m *module) tag(x *expander, p *markup.Page, i int, props map[string]any) (
 	if t.Partner > i {
 		end, inner = p.Tags[t.Partner].Span.End, string(p.Src[t.Span.End:p.Tags[t.Partner].Span.Start])
 	}
-	file, ok := m.shown(x, p, t)
+	file, section, ok := m.shown(x, p, t)
 	if made, shows := m.coded(x, p, t); shows {
 		return edit{t.Span.Start, end, made}, true
 	}
@@ -316,7 +327,8 @@ func (m *module) tag(x *expander, p *markup.Page, i int, props map[string]any) (
 	}
 	raw, err := x.load(file)
 	var made text
-	if x.Kind == api.SiteFern && t.Name == "Code" || t.Name == "include" && !strings.HasPrefix(strings.ToLower(path.Ext(file)), ".md") {
+	if raw, ok = sectionIn(raw, section); !ok {
+	} else if x.Kind == api.SiteFern && t.Name == "Code" || t.Name == "include" && !strings.HasPrefix(strings.ToLower(path.Ext(file)), ".md") {
 		made, ok = x.code(file, raw, true)
 	} else {
 		made, ok = x.include(file, bytes.TrimSpace(raw), given, inner)

@@ -3,10 +3,13 @@ package expand
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"docent/internal/formats"
+	"docent/site/markup"
 )
 
 // notebook is a notebook of Jupyter as Markdown: its text, its code, and what the code has put out as text.
@@ -31,8 +34,19 @@ func notebook(content []byte) []byte {
 	for _, w := range doc.Worksheets {
 		doc.Cells = append(doc.Cells, w.Cells...)
 	}
+	var said struct {
+		Metadata map[string]any `json:"metadata"`
+	}
+	_ = formats.JSON(content, &said)
 	lang := cmp.Or(doc.Metadata.Language.Name, doc.Metadata.Kernel.Language, "python")
 	var out text
+	if len(doc.Cells) > 0 {
+		first := &doc.Cells[0]
+		front, body := notebookFront(said.Metadata, joined(first.Source))
+		if out.write(front); first.Type != "code" {
+			first.Source = body
+		}
+	}
 	for _, c := range doc.Cells {
 		c.write(&out, lang)
 		if len(out) > mostMade {
@@ -42,12 +56,34 @@ func notebook(content []byte) []byte {
 	return out
 }
 
+// notebookFront is front matter that says who may read a notebook, as its first cell's or its metadata do, and what stands behind that of
+// the cell.
+func notebookFront(metadata map[string]any, first string) (front, body string) {
+	of := markup.ReadFront("x.md", []byte(first))
+	said := of.Values
+	if said == nil && of.Kind != "" {
+		said = markup.FrontLines(first[of.Body.Start:of.Body.End]) // what does not parse opens no page
+	}
+	for _, values := range []map[string]any{said, metadata} {
+		for key, v := range values {
+			if said, err := json.Marshal(v); err == nil && front == "" && strings.EqualFold(key, "groups") {
+				front = "---\ngroups: " + string(said) + "\n---\n\n"
+			}
+		}
+	}
+	return front, first[of.Span.End:]
+}
+
 // A cell is one of a notebook.
 type cell struct {
-	Type    string `json:"cell_type"`
-	Level   int    `json:"level"` // of a heading, in the third format
-	Source  any    `json:"source"`
-	Input   any    `json:"input"` // code of the third format
+	Type string `json:"cell_type"`
+	Meta struct {
+		Tags   []string `json:"tags"`
+		Sphinx string   `json:"nbsphinx"`
+	} `json:"metadata"`
+	Level   int `json:"level"` // of a heading, in the third format
+	Source  any `json:"source"`
+	Input   any `json:"input"` // code of the third format
 	Outputs []struct {
 		Text  any            `json:"text"`
 		Data  map[string]any `json:"data"`
@@ -59,6 +95,18 @@ type cell struct {
 
 func (c cell) write(out *text, lang string) {
 	source := cmp.Or(joined(c.Source), joined(c.Input))
+	hides := func(what string) bool { // as Jupyter Book, MyST-NB and nbconvert have it
+		return slices.Contains(c.Meta.Tags, "remove-"+what) || slices.Contains(c.Meta.Tags, "remove_"+what)
+	}
+	if hides("cell") || c.Meta.Sphinx == "hidden" {
+		return
+	}
+	if hides("input") {
+		source = ""
+	}
+	if hides("output") {
+		c.Outputs = nil
+	}
 	switch {
 	case strings.TrimSpace(source) == "":
 	case c.Type == "markdown":
@@ -106,10 +154,12 @@ func joined(v any) string {
 }
 
 var (
-	chunkStart  = regexp.MustCompile("^\\s*(`{3,}|~{3,})[ \t]*(.*?)[ \t]*$")
-	chunkOf     = regexp.MustCompile(`^\{+(\w+)(.*?)\}+$`)
-	chunkHides  = regexp.MustCompile(`(?i)\b(?:echo|include)\s*[=:]\s*(?:false|f)\b`)
-	quartoBlock = regexp.MustCompile(`^\s*:{3,}(?:[ \t]*\{.*\}|[ \t]*[\w-]+)?[ \t:]*$`)
+	chunkStart = regexp.MustCompile("^\\s*(`{3,}|~{3,})[ \t]*(.*?)[ \t]*$")
+	chunkOf    = regexp.MustCompile(`^\{+(\w+)(.*?)\}+$`)
+	chunkHides = regexp.MustCompile(`(?i)\b(?:echo|include)\s*[=:]\s*(?:false|f)\b`)
+	// a heading with classes, and no identifier
+	quartoHeading = regexp.MustCompile(`^(#{1,6} .*?)[ \t]*\{[.-][^}\n#]*\}`)
+	quartoBlock   = regexp.MustCompile(`^\s*:{3,}(?:[ \t]*\{.*\}|[ \t]*[\w-]+)?[ \t:]*$`)
 )
 
 // quarto is a file of Quarto or R Markdown without the lines that begin and end blocks, and its code as it is shown:
@@ -147,7 +197,7 @@ func quarto(front map[string]any, content []byte) []byte {
 		case quartoBlock.Match(bare):
 			out.WriteString("\n")
 		default:
-			out.Write(line)
+			out.Write(quartoHeading.ReplaceAll(line, []byte("$1")))
 		}
 	}
 	out.Write(chunk.Bytes())
@@ -159,6 +209,7 @@ var (
 	orgBegin   = regexp.MustCompile(`(?mi)^[ \t]*#\+begin_(\w+)[ \t]*(\S*).*$`)
 	orgEnd     = regexp.MustCompile(`(?mi)^[ \t]*#\+end_\w+[ \t]*$`)
 	orgTitle   = regexp.MustCompile(`(?mi)^#\+title:[ \t]*(.*)$`)
+	orgGroups  = regexp.MustCompile(`(?mi)^[ \t]*(?:#\+groups:|#\+property:[ \t]*groups\+?[ \t]|:groups\+?:)[ \t]*(\S.*)$`)
 	orgGone    = regexp.MustCompile(`(?mi)^(?:#\+\w+:.*|[ \t]*:[\w-]+:.*|# .*)\n?`)
 	orgLink    = regexp.MustCompile(`\[\[(?:file:)?([^\]\n]+)\](?:\[([^\]\n]+)\])?\]`)
 	orgCode    = regexp.MustCompile(`(^|[\s(])[=~]([^=~\s](?:[^=~\n]*[^=~\s])?)[=~]`)
@@ -199,6 +250,10 @@ func org(content []byte) []byte {
 	out = orgCode.ReplaceAll(out, []byte("$1`$2`"))
 	if title != nil {
 		out = append([]byte("# "+string(title[1])+"\n\n"), out...)
+	}
+	if groups := orgGroups.FindSubmatch(content); groups != nil {
+		said, _ := json.Marshal(strings.Fields(strings.ReplaceAll(string(groups[1]), ",", " ")))
+		out = append([]byte("---\ngroups: "+string(said)+"\n---\n\n"), out...)
 	}
 	return out
 }

@@ -51,21 +51,89 @@ func (r *plainReader) define() {
 			}
 		}
 	}
-	h := 0
+	titled(r.page, r.titles)
 	for _, l := range r.page.Refs {
-		if l.Kind != markup.ReferenceDefinition {
-			continue
-		}
-		for h < len(r.page.Headings) && r.page.Headings[h].Inner.Start <= l.Span.Start {
-			h++
-		}
-		switch {
-		case l.Dest != "":
+		if l.Kind == markup.ReferenceDefinition && l.Dest != "" {
 			r.urls[markup.RefName(l.Label)] = l.Dest
-		case h < len(r.page.Headings) && r.page.Headings[h].Span.Start <= l.Span.Start:
-			r.titles[markup.RefName(l.Label)] = r.page.Headings[h].Text
 		}
 	}
+}
+
+// titled gives the labels of a page of reStructuredText the titles that they stand at.
+func titled(p *markup.Page, titles map[string]string) {
+	h := 0
+	for _, l := range p.Refs {
+		for h < len(p.Headings) && p.Headings[h].Inner.Start <= l.Span.Start {
+			h++
+		}
+		if l.Kind == markup.ReferenceDefinition && l.Dest == "" && h < len(p.Headings) && p.Headings[h].Span.Start <= l.Span.Start {
+			titles[markup.RefName(l.Label)] = p.Headings[h].Text
+		}
+	}
+}
+
+var (
+	label     = regexp.MustCompile("(?m)^[ \t]*\\.\\. _(?:`([^`\n]+)`|([^:`\n]+)):[ \t]*$|^\\(([^()\\s]+)\\)=[ \t]*$")
+	mystTitle = regexp.MustCompile(`(?m)^\(([^()\s]+)\)=[ \t]*\n+#{1,6}[ \t]+(.*?)[ \t]*$`)
+)
+
+// Labels are the names by which other pages of Sphinx refer to places of this one.
+func Labels(content []byte) (out []string) {
+	for _, m := range label.FindAllSubmatch(content, -1) {
+		out = append(out, markup.RefName(string(bytes.Join(m[1:], nil))))
+	}
+	return out
+}
+
+// titleAt is the title of another page, or of a place of it that has a label; empty if it has none.
+func (r *plainReader) titleAt(name string, files ...string) string {
+	file, raw := r.find(files...)
+	if file == "" {
+		return ""
+	}
+	p := markup.Parse(file, raw)
+	if name == "" && len(p.Headings) > 0 {
+		return r.plain(p.Headings[0].Text)
+	}
+	titles := map[string]string{}
+	titled(p, titles)
+	mystTitles(raw, titles)
+	return r.plain(titles[name])
+}
+
+// mystTitles gives the labels of a page of MyST the titles that they stand at.
+func mystTitles(content []byte, titles map[string]string) {
+	for _, m := range mystTitle.FindAllSubmatch(content, -1) {
+		titles[markup.RefName(string(m[1]))] = string(m[2])
+	}
+}
+
+// plain is a text of another file, if not too much was made of the page.
+func (r *plainReader) plain(s string) string {
+	if !r.gives(len(s)) {
+		return ""
+	}
+	return s
+}
+
+// titleOf is the title of the document that a reference names, which has no suffix.
+func (r *plainReader) titleOf(target string) string {
+	at := path.Join(path.Dir(r.file), target)
+	if strings.HasPrefix(target, "/") {
+		at = path.Join(r.Root, target[1:])
+	}
+	return r.titleAt("", at+".rst", at+".md", at)
+}
+
+// titleOfLabel is the title of a place by its label, on this page or on another one.
+func (r *plainReader) titleOfLabel(name string) string {
+	if s := r.named(r.titles, name); s != "" || r.labeled == nil {
+		return s
+	}
+	if file := r.labeled(markup.RefName(name)); file != "" {
+		return r.titleAt(markup.RefName(name), file)
+	}
+	return ""
 }
 
 // gather are the lines of a file, with those of the files that it takes in where it names them.
@@ -141,6 +209,9 @@ func (r *plainReader) included(file, name, argument string, opts map[string]stri
 	switch {
 	case name == "literalinclude", isCode, isLiteral:
 		as, raw = "code-block:: "+strings.TrimPrefix(path.Ext(found), "."), []byte(markup.Dedent(string(raw)))
+		if of := opts["caption"]; of != "" {
+			as += "\n   :caption: " + of
+		}
 	case path.Ext(found) == ".md":
 		made, ok := r.include(found, raw, nil, "")
 		if as, raw = "raw:: markdown", made; !ok {
@@ -151,7 +222,7 @@ func (r *plainReader) included(file, name, argument string, opts map[string]stri
 		defer func() { r.stack = r.stack[:len(r.stack)-1] }()
 		return r.gather(found, split(string(raw)))
 	}
-	out = append(out, ".. "+as, "")
+	out = append(append(out, strings.Split(".. "+as, "\n")...), "")
 	for _, line := range split(strings.Trim(string(raw), "\n")) {
 		if line != "" {
 			line = "   " + line
@@ -237,7 +308,7 @@ var (
 		"danger": "Danger", "error": "Error", "attention": "Attention", "seealso": "See also"}
 	rstVersions = map[string]string{"versionadded": "New in version ", "versionchanged": "Changed in version ", "deprecated": "Deprecated since version ",
 		"versionremoved": "Removed in version "}
-	rstTitled = words("admonition topic sidebar rubric centered tab tab-item group-tab dropdown card grid-item-card details collapse")
+	rstTitled = words("admonition topic sidebar rubric centered tab tab-item group-tab dropdown card grid-item-card details collapse table")
 	rstObject = regexp.MustCompile(`^(?:\w+:)?(?:function|class|method|classmethod|staticmethod|attribute|property|data|exception|decorator|decoratormethod|module|option|cmdoption|envvar|confval|describe|object|macro|type|member|var|struct|enum|enumerator|directive|setting|console_command|http.*|get|post|put|delete|patch)$`)
 )
 
@@ -276,6 +347,8 @@ func (r *plainReader) directive(n *markup.Node) {
 		r.listed(n, name, r.inline(argument), opts, content())
 	case strings.HasPrefix(name, "auto") || strings.HasPrefix(name, "doxygen"):
 		r.lose(".. " + name + ":: " + argument)
+	case opts["caption"] != "" && markup.IsCodeDirective(name):
+		r.write(n, "**"+r.inline(opts["caption"])+"**")
 	case rstTitled[name] && argument != "":
 		r.write(n, "**"+r.inline(argument)+"**")
 	case rstObject.MatchString(name):
@@ -466,7 +539,17 @@ func (r *plainReader) interpreted(role, s string, reference bool) string {
 		shown, target = titled[1], titled[2]
 	}
 	short := role[strings.LastIndexByte(role, ':')+1:]
+	of, isLink := r.Roles[role]
 	switch {
+	case isLink:
+		to := strings.ReplaceAll(of[0], "%s", target)
+		if titled == nil {
+			shown = cmp.Or(strings.ReplaceAll(of[1], "%s", target), to)
+		}
+		if !r.gives(len(to) + len(shown)) {
+			return ""
+		}
+		return "[" + shown + "](" + to + ")"
 	case role == "" && reference:
 		if titled == nil {
 			target = r.named(r.urls, s)
@@ -482,14 +565,12 @@ func (r *plainReader) interpreted(role, s string, reference bool) string {
 		return code(s) // as the default role is as a rule
 	case short == "doc":
 		if titled == nil {
-			shown = worded(path.Base(target))
+			shown = cmp.Or(r.titleOf(target), worded(path.Base(target)))
 		}
 		return "[" + shown + "](" + target + ".rst)"
 	case short == "ref" || short == "numref" || short == "any":
 		if titled == nil {
-			if shown = r.named(r.titles, target); shown == "" {
-				shown = worded(target)
-			}
+			shown = cmp.Or(r.titleOfLabel(target), worded(target))
 		}
 		return shown
 	case short == "abbr":
@@ -514,12 +595,30 @@ var (
 	mystLabel   = regexp.MustCompile(`(?m)^\([^()\s]+\)=[ \t]*\n`)
 	mystFence   = regexp.MustCompile("(?m)^([ \t]*)(`{3,}|:{3,})\\{([\\w:-]+)\\}[ \t]*(.*)\n((?s:.*?))^[ \t]*(`{3,}|:{3,})[ \t]*$")
 	mystRole    = regexp.MustCompile("\\{([\\w:.-]+)\\}`([^`\n]+)`")
+	mystCaption = regexp.MustCompile(`(?m)^:caption:[ \t]*(.*?)[ \t]*$`)
+	mystLink    = regexp.MustCompile(`\[\]\(([^()\s]+)\)`)
 	mystOption  = regexp.MustCompile(`(?m)\A(?:---\n(?s:.*?)\n---\n|(?::[\w-]+:.*\n)+)`)
 )
 
+// untitled gives links of MyST without a text the titles of what they lead to.
+func (r *plainReader) untitled(of text) (edits []edit) {
+	for _, at := range mystLink.FindAllSubmatchIndex(of, -1) {
+		to, title := string(of[at[2]:at[3]]), ""
+		if name, isLabel := strings.CutPrefix(to, "#"); isLabel {
+			title = r.titleOfLabel(name)
+		} else if !strings.Contains(to, ":") {
+			name, _, _ = strings.Cut(to, "#")
+			title = r.titleOf(name)
+		}
+		edits = append(edits, edit{at[0] + 1, at[0] + 1, text(title)})
+	}
+	return edits
+}
+
 // myst replaces the directives and roles of MyST in Markdown.
 func (x *expander) myst(file string, of text) text {
-	r := &plainReader{expander: x}
+	r := &plainReader{expander: x, file: file, titles: map[string]string{}}
+	mystTitles(of, r.titles)
 	var edits []edit
 	for _, at := range mystFence.FindAllSubmatchIndex(of, -1) {
 		get := func(n int) string { return string(of[at[2*n]:at[2*n+1]]) }
@@ -542,7 +641,10 @@ func (x *expander) myst(file string, of text) text {
 		case name == "include", name == "literalinclude", name == "math", name == "image", name == "figure", name == "list-table", name == "csv-table":
 			made = x.ofRST(file, ".. "+name+":: "+argument+"\n"+string(text("   "+get(5)).indented("   ")))
 		case markup.IsCodeDirective(name) || name == "code-cell":
-			made = text(fence(strings.TrimSpace(argument), content) + "\n\n")
+			if m := mystCaption.FindStringSubmatch(get(5)); m != nil {
+				made = text("**" + m[1] + "**\n\n")
+			}
+			made.write(fence(strings.TrimSpace(argument), content) + "\n\n")
 		case isNote && title != "":
 			made = text("**" + title + ":** " + argument + "\n\n" + content + "\n")
 		case argument != "":
@@ -563,6 +665,7 @@ func (x *expander) myst(file string, of text) text {
 	for _, at := range mystLabel.FindAllIndex(of, -1) {
 		edits = append(edits, edit{at[0], at[1], nil})
 	}
+	edits = append(edits, r.untitled(of)...)
 	for _, at := range mystRole.FindAllSubmatchIndex(of, -1) {
 		made := r.interpreted(string(of[at[2]:at[3]]), string(of[at[4]:at[5]]), false)
 		edits = append(edits, edit{at[0], at[1], text(made)})

@@ -48,6 +48,7 @@ type Page struct {
 	Tags   []Tag
 	Blocks []Span // paragraphs and the text of list items, in order: no headings, no tables
 	Tables []Span // from the header row to the last one
+	Notes  []Span // kinds of admonitions that have no title of their own
 	// list items, each from its marker to the next block that is not part of it; a nested one within its parent
 	Items []Span
 	// What the generator replaces, and what it leaves out, of text that is no code.
@@ -78,6 +79,7 @@ type Heading struct {
 	Text  string // as a reader sees it
 	// Typeset is Text if two or three hyphens outside of code are dashes, as some generators make them.
 	Typeset string
+	Named   string // what its anchor is made of: Text without what components add
 	Anchor  string // explicit {#id}, or the GitHub-style slug made unique within the page
 	Custom  bool   // the anchor is explicit
 	Span    Span   // the whole line or lines, without the newline
@@ -124,19 +126,16 @@ type Code struct {
 	Inline bool   // a code span; otherwise a fenced or indented block
 	Lang   string // first word of a fence's info string
 	Info   string // the rest of it
+
+	label Span // within the first line: what a site shows above the code
 }
 
 // Label is the title of code in its first line: [npm], title="npm", or a word or two before what is written {so}.
-func (c *Code) Label() string {
+func (p *Page) Label(c *Code) string {
+	if c.label.End > 0 {
+		return string(p.Src[c.label.Start:c.label.End])
+	}
 	info := c.Info
-	if at := strings.IndexByte(info, '['); at >= 0 {
-		label, _, _ := strings.Cut(info[at+1:], "]")
-		return label
-	}
-	if _, label, ok := strings.Cut(info, `title="`); ok {
-		label, _, _ = strings.Cut(label, `"`)
-		return label
-	}
 	if at := strings.IndexAny(info, "{="); at >= 0 {
 		info = info[:max(0, strings.LastIndexByte(info[:at], ' '))]
 	}

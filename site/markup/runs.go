@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"docent/internal/brief"
 )
 
 // finish pairs tags, resolves references and builds the runs.
@@ -86,18 +88,21 @@ func (p *Page) nameHeadings() {
 		for ; len(notes) > 0 && notes[0] < h.Span.Start; notes = notes[1:] {
 			slugs.anchor(p, "")
 		}
-		h.Text = p.Plain(h.Inner)
-		if h.Typeset = h.Text; strings.Contains(h.Text, "--") {
-			h.Typeset = p.render(h.Inner, rendering{fences: true, dashes: true})
+		h.Text, h.Named = p.Plain(h.Inner), p.render(h.Inner, rendering{fences: true, bare: true})
+		if h.Text != h.Named && !strings.ContainsAny(h.Text, "¶§🔗") { // the sign of a link to it has a title
+			h.Text = brief.Line(h.Text)
+		}
+		if h.Typeset = h.Named; strings.Contains(h.Text, "--") {
+			h.Typeset = p.render(h.Inner, rendering{fences: true, bare: true, dashes: true})
 		}
 		switch {
 		case h.Custom && p.Format == RST: // a label is another identifier of its title
 			h.Anchor = slugs.anchor(p, h.Anchor)
-			slugs.anchor(p, h.Text)
+			slugs.anchor(p, h.Named)
 		case h.Custom:
 			slugs.take(h.Anchor)
 		default:
-			h.Anchor = slugs.anchor(p, h.Text)
+			h.Anchor = slugs.anchor(p, h.Named)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"docent/internal/brief"
+	"docent/internal/wordset"
 )
 
 // Parse reads a page. It is total: any bytes give a page, and every span of it lies within them. The time is linear in
@@ -164,7 +165,8 @@ type scanner struct {
 	noClose   [5]struct {     // between these no }, no }}, no %}, no *} and no !}
 		from, to int
 	}
-	steps int // bytes looked at, of which some are more than once; what tests hold to be linear
+	grouped bool // in a group of code of VitePress
+	steps   int  // bytes looked at, of which some are more than once; what tests hold to be linear
 }
 
 const maxProblems = 1000 // nobody reads more
@@ -358,7 +360,12 @@ func (s *scanner) lineBlock(l *line) int {
 		return s.container(i, end, l.next)
 	case !s.mdx && admonition(text) > 0:
 		s.list = append(s.list, l.col+4)
-		s.leaf(i+admonition(text), true, false)
+		title := i + admonition(text)
+		if quote := bytes.IndexByte(s.src[title:end], '"'); quote >= 0 {
+			s.leaf(title+quote, true, false)
+		} else if kind := bytes.TrimLeft(s.src[i:title], "!?+= \t"); s.src[i] != '=' {
+			s.note(Span{title - len(kind), title})
+		}
 		return l.next
 	case bytes.HasPrefix(text, []byte("<<<")), !s.mdx && scissors(text):
 		s.p.Templates = append(s.p.Templates, Template{Span: Span{i, end}, kind: fileTags})
@@ -481,9 +488,21 @@ func (s *scanner) fence(i, end, next, n int, ch byte, base, deep int) int {
 		code.Span = Span{i, spanEnd}
 		code.Inner.Start = min(code.Inner.Start, spanEnd)
 		code.Inner.End = max(innerEnd, code.Inner.Start)
+		title := codeTitle.FindSubmatchIndex(s.src[i:min(end, i+1000)])
+		for n := 2; n < len(title); n += 2 {
+			if title[n] >= 0 {
+				code.label = Span{i + title[n], i + title[n+1]}
+			}
+		}
 		s.p.Code = append(s.p.Code, code)
 		s.leaves = append(s.leaves, code.Span)
-		s.mark(i, code.Inner.Start, markTag)
+		shown := code.label
+		if shown.End > 0 && s.src[shown.End] == ']' && !s.grouped { // the name of a tab, where there are none
+			shown = Span{}
+		}
+		s.mark(i, max(i, shown.Start), markTag)
+		s.mark(shown.Start, shown.End, markAttr)
+		s.mark(max(i, shown.End), code.Inner.Start, markTag)
 		s.mark(code.Inner.Start, code.Inner.End, markFence)
 		s.mark(code.Inner.End, code.Span.End, markTag)
 		return to
@@ -510,6 +529,10 @@ func (s *scanner) fence(i, end, next, n int, ch byte, base, deep int) int {
 	s.problem(i, "the code block is not closed")
 	return done(len(s.src), len(s.src), len(s.src))
 }
+
+// codeTitle is what a site shows above code, in its first line: title="a.sh", filename="a.sh", [npm].
+var codeTitle = regexp.MustCompile(`[\s{](?:title|filename)=(?:"([^"]+)"|'([^']+)')|` +
+	"^[`~]+[ \t]*\\w[\\w+#.-]*(?::\\S+)?(?:[ \t]*\\{[^}]*\\})*[ \t]+\\[([^\\]]+)\\]")
 
 func (s *scanner) indentedCode(l *line) int {
 	base := s.base() + 4
@@ -568,18 +591,35 @@ func (s *scanner) container(i, end, next int) int {
 		i++
 	}
 	i, _ = s.indent(i, end, 0)
+	kind := Span{i, i}
 	for i < end && (isWord(s.src[i]) || s.src[i] == '-') {
 		i++
 	}
-	if sign == '/' {
-		if i, _ = s.indent(i, end, 0); i < end && s.src[i] == '|' {
-			i++
-		}
+	kind.End = i
+	s.grouped = string(s.src[kind.Start:kind.End]) == "code-group"
+	i, _ = s.indent(i, end, 0)
+	if sign == '/' && i < end && s.src[i] == '|' {
+		i++
 	}
-	if i < end {
+	switch {
+	case notes[string(s.src[kind.Start:kind.End])] && (i == end || s.src[i] == '{'):
+		s.note(kind)
+	case i < end && string(s.src[kind.Start:kind.End]) != "html":
 		s.leaf(i, true, false)
 	}
 	return next
+}
+
+// notes are the kinds of admonitions that sites name by themselves where nothing else does.
+var notes = wordset.Of("note tip info warning danger caution important success secondary details")
+
+// note is the kind of an admonition, which readers see and which is no running text.
+func (s *scanner) note(at Span) {
+	if at.Start < at.End {
+		s.p.Notes = append(s.p.Notes, at)
+		s.leaves = append(s.leaves, at)
+		s.mark(at.Start, at.End, markOther)
+	}
 }
 
 // admonition returns the length of a Python-Markdown block's opening before its title.

@@ -3,6 +3,7 @@ package markup
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -188,10 +189,17 @@ var voidTags = map[string]bool{
 
 // AttrText reports whether the attribute carries text for the reader, and where that is.
 func (p *Page) AttrText(t Tag, a Attr) (Span, bool) {
-	if !textAttrs[a.Name] || strings.HasSuffix(t.Name, "Field") && a.Name == "header" {
+	badge := t.Name == "Badge" && a.Name == "text"
+	if !textAttrs[a.Name] && !badge || strings.HasSuffix(t.Name, "Field") && a.Name == "header" {
 		return Span{}, false
 	}
 	return p.attrValue(a)
+}
+
+// notesKind reports whether an attribute is the kind of an admonition that has no title: shown, but no text.
+func (t *Tag) notesKind(a Attr) bool {
+	return (t.Name == "Aside" || t.Name == "Admonition") && a.Name == "type" &&
+		!slices.ContainsFunc(t.Attrs, func(a Attr) bool { return a.Name == "title" })
 }
 
 func (p *Page) attrValue(a Attr) (Span, bool) {
@@ -227,7 +235,7 @@ func (s *scanner) addTag(t Tag) {
 			p.Links = append(p.Links, Link{Kind: AttributeLink, Dest: dest, Span: t.Span, At: v})
 		}
 		field := strings.HasSuffix(t.Name, "Field") && fieldAttrs[a.Name]
-		if _, ok := p.AttrText(t, a); ok || field {
+		if _, ok := p.AttrText(t, a); ok || field || t.notesKind(a) {
 			s.mark(cur, v.Start, markTag)
 			s.mark(v.Start, v.End, markAttr)
 			cur = v.End

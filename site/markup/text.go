@@ -144,6 +144,7 @@ func (p *Page) Plain(span Span) string { return p.render(span, rendering{fences:
 // rendering says how a span is shown.
 type rendering struct {
 	fences bool // with code blocks
+	bare   bool // without the text of attributes
 	dashes bool // two and three hyphens of prose are dashes
 }
 
@@ -156,7 +157,7 @@ func (p *Page) render(span Span, as rendering) string {
 	for ; i < len(p.runs) && p.runs[i].Start < span.End; i++ {
 		r := p.runs[i]
 		sep = max(sep, r.sep)
-		if r.kind == runFence && !as.fences {
+		if r.kind == runFence && !as.fences || r.kind == runAttr && as.bare {
 			sep = max(sep, sepLine)
 			continue
 		}

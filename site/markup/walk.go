@@ -161,7 +161,14 @@ func (w *walker) reference(b bracket, alive bool) bool {
 	}
 	in := src[inner.Start:inner.End]
 	if w.sign(b, in) {
-		w.mark(b.at, w.i+1, markHidden)
+		if kind := inner; in[0] == '!' && notes[strings.ToLower(string(in[1:]))] && newlineAfter(src, w.i+1) {
+			kind.Start++
+			w.p.Notes = append(w.p.Notes, kind)
+			w.mark(kind.Start, kind.End, markOther)
+			w.mark(w.i, w.i+1, markBreak)
+			inner.End = kind.Start - 1
+		}
+		w.mark(b.at, inner.End+1, markHidden)
 		return false
 	}
 	label, e := w.label()

@@ -2,6 +2,7 @@ package script
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"strings"
 )
@@ -62,4 +63,29 @@ func Python(src string) (values map[string]string, lists map[string][]string, co
 		take(m[1], m[3])
 	}
 	return values, lists, computed
+}
+
+var (
+	extLinks = regexp.MustCompile(`(?ms)^extlinks\b[^={]*=\s*\{(.*?)^?\}[ \t]*$`)
+	extLink  = regexp.MustCompile(`["']([\w-]+)["']\s*:\s*[(\[]\s*([^()\[\]\n,]+?)\s*,\s*([^()\[\]]+?)\s*,?\s*[)\]]`)
+)
+
+// ExtLinks are the roles of Sphinx's extension extlinks by their names: what an address and a text are made with.
+func ExtLinks(src string) map[string][2]string {
+	m := extLinks.FindStringSubmatch(src)
+	if m == nil {
+		return nil
+	}
+	all := extLink.FindAllStringSubmatch(m[1], -1)
+	for i, of := range all {
+		src += fmt.Sprintf("\ndocent_at_%d = %s\ndocent_as_%d = %s\n", i, of[2], i, of[3])
+	}
+	values, _, _ := Python(src)
+	out := map[string][2]string{}
+	for i, of := range all {
+		if at := values[fmt.Sprintf("docent_at_%d", i)]; strings.Contains(at, "%s") {
+			out[of[1]] = [2]string{at, values[fmt.Sprintf("docent_as_%d", i)]}
+		}
+	}
+	return out
 }

@@ -91,7 +91,7 @@ var sourceCases = []sourceCase{
 	{dir: "C22-wiki", at: map[string]string{"Home.md": "/Home", "Set-up-the-server.md": "/Set-up-the-server"}, no: []string{"_Sidebar.md", "_Footer.md"}, raw: `\[\[`,
 		titles: map[string]string{"Set-up-the-server.md": "Set up the server", "Network-Ports.md": "Network Ports"}, reads: map[string]string{"Home.md": `\[the ports\]\(\S*/Network-Ports\)`}},
 	{dir: "C24-lfs-symlink", no: []string{"big.md"}},
-	{dir: "C26-language", found: map[string]string{"¿Qué es AGIOne?": "index.md"}},
+	{dir: "C26-language", found: map[string]string{"¿Qué es AGIOne?": "index.md"}, asked: map[string]string{"¿Qué es AGIOne?": `otro idioma \(English\)`, "Comment installer AGIOne ?": `autre langue \(English\)`}},
 	{dir: "C27-error-message", found: map[string]string{"> acme-docs@1.0.0 build\n> next build\n\nCreating an optimized production build ...\nFailed to compile.\n\n./node_modules/acme/nav.js\n" +
 		"TypeError: (intermediate value) is not iterable\n    at Object.<anonymous> (/app/nav.js:12:7)\n    at Module._compile (node:internal/modules/cjs/loader:1256:14)\n" +
 		"    at node:internal/main/run_main_module:23:47\nnpm ERR! code ELIFECYCLE": "troubleshooting.md#build-fails-with-is-not-iterable"}},
@@ -137,6 +137,9 @@ var siblingCases = []sourceCase{
 		raw: `(?m)^title\b|^---$|^weight|^\+\+\+|"title"|^tags`, warned: `docs/a\.md`, asked: map[string]string{
 			"How long does a rate last?": "23 days", "How many beds has the lodge?": "24", "How many bulbs has the lamp?": "25", "How many rakes has the shed?": "26", "How many doors has the barn?": "27",
 			"How many stones has the well?": "28", "How many sails has the mill?": "29", "How many posts has the quay?": "31", "How many beds has the inn?": "32", "How many cranes has the dock?": "33"}},
+	{dir: "C21-liquid", raw: `\{%|\{\{|Marmoset|Secret`, at: map[string]string{"_guides/a.md": "https://acme.test/docs/guides/a.html"}, reads: map[string]string{
+		"index.md": `(?s)beta takes 17 parcels.*Plan Gold holds 311 seats\..*Plan Tin holds 2 seats\..*holds 13 keys.*port of api is 7443.*port of web is 8088.*three opens at 9.*\[Kites\]\(\S*/guides/a\.html\).*Latest: Spring news`},
+		asked: map[string]string{"How many keys does a workspace hold?": "13"}},
 	{dir: "C11-values", raw: `import |export |\{\{|Zebra|\{name\}|\{count\}|\{plans|<Banner|<h3`, reads: map[string]string{
 		"index.mdx":    `(?s)Marmots are welcome.*Acme Cloud holds 512 parcels\..*310 seats and 11 crates.*Dear Ada, you have 4 kites.*https://docs\.acme\.test/images/logo\.png.*https://docs\.acme\.test/images/other\.png`,
 		"deep/use.mdx": `\(https://docs\.acme\.test/?\).*\(https://docs\.acme\.test/?#x\)`},
@@ -185,8 +188,8 @@ var siblingCases = []sourceCase{
 	{dir: "C18-old-worksheets", titles: map[string]string{"old.ipynb": "Old notebooks"}, raw: `worksheets|cell_type`, reads: map[string]string{"old.ipynb": `(?s)acme\.run\(7\).*kite 65`},
 		asked: map[string]string{"How many cells has an old notebook?": "64"}},
 	{dir: "C26-name-only", found: map[string]string{"Che cos'è Lumina?": "index.md", "O que é Lumina?": "index.md", "Wat is Lumina?": "index.md", "Lumina とは何ですか？": "index.md"},
-		asked: map[string]string{"Che cos'è Lumina?": "un'altra lingua", "Wat is Lumina?": "een andere taal", "Lumina とは何ですか？": "の言語", "O que é Lumina?": "outro idioma"}},
-	{dir: "C26-german", found: map[string]string{"What is Lumina?": "index.md"}, asked: map[string]string{"What is Lumina?": "language of the question", "Was kostet eine Lampe?": "4 Kronen"}},
+		asked: map[string]string{"Che cos'è Lumina?": `un'altra lingua \(English\)`, "Wat is Lumina?": `een andere taal \(English\)`, "Lumina とは何ですか？": `の言語.*\(English\)`, "O que é Lumina?": `outro idioma \(English\)`}},
+	{dir: "C26-german", found: map[string]string{"What is Lumina?": "index.md"}, asked: map[string]string{"What is Lumina?": `in another \(German\):`, "Was kostet eine Lampe?": "4 Kronen"}},
 	{dir: "C27-python", found: map[string]string{"Traceback (most recent call last):\n  File \"/srv/app/manage.py\", line 22, in <module>\n    main()\n" +
 		"  File \"/usr/lib/python3.11/site-packages/acme/core/handlers/middleware.py\", line 104, in get_response\n    response = self.process(request)\n" +
 		"  File \"/usr/lib/python3.11/site-packages/acme/conf/settings.py\", line 82, in __getattr__\n    raise ImproperlyConfigured(msg)\n" +
@@ -206,7 +209,56 @@ var siblingCases = []sourceCase{
 	{dir: "C41-table", asked: map[string]string{"What is the default of acme.walrus_linger?": "4177", "For how many seconds does the walrus stay?": "4177"}},
 	{dir: "C41-terms", asked: map[string]string{"What is paid for a lantern?": "73 crowns"}},
 	{dir: "C46-wikis", titles: map[string]string{"index.markdown": "Acme", "guide.mkd": "Guide", "notes.asciidoc": "Notes"}, warned: `(?s)(?:\.(?:creole|mediawiki|odt|pod)\b.*){4}`},
-	{dir: "C46-quarto", warned: "Quarto", titles: map[string]string{"fit.qmd": "Fitting"}, raw: `:::|#\||fig-cap|\{\.|acme\.fit`, asked: map[string]string{"In how many steps is a curve fitted?": "76"}, found: map[string]string{"A curve": "fit.qmd#sec-curve"}},
+	// a third round
+	{dir: "C01-inherit", at: map[string]string{"handbook/retries.md": "https://help.acme.test/in/retries/"}, no: []string{"handbook/internal/"}, asked: map[string]string{"How often is a failed call repeated?": "8"}},
+	{dir: "C02-nested", no: []string{"docs/parts/"}, raw: `--8<-- "`, reads: map[string]string{"docs/index.md": `(?s)43 moles.*44 hares.*--8<--.*44 hares`}},
+	{dir: "C03-content", at: map[string]string{"billing/content/rates.md": "https://docs.acme.test/Billing/rates/", "billing/content/index.md": "https://docs.acme.test/Billing/"}, asked: map[string]string{"For how long is a rate kept?": "47 days"}},
+	{dir: "C04-names", at: map[string]string{"docs/01 - Basics/02_install.md": "https://docs.acme.test/Basics/install", "docs/Getting Started/first steps.md": "https://docs.acme.test/Getting%20Started/first%20steps",
+		"docs/2021-11-foo.md": "https://docs.acme.test/2021-11-foo", "docs/api/index.mdx": "https://docs.acme.test/api", "docs/3.4.md": "https://docs.acme.test/3.4", "docs/named.md": "https://docs.acme.test/other-name"}},
+	{dir: "C05-forms", raw: `\{#`, found: map[string]string{"kites fly": "docs/a.md#kite-call", "lanterns burn": "docs/a.md#linked-title", "badgers sleep": "docs/a.md#same-1", "moths come": "docs/a.md#1-numbers--signs"}},
+	{dir: "C06-dots", raw: `\[#v`, found: map[string]string{"kites carry": "content/index.mdx#v12", "lanterns carry": "content/index.mdx#plain-link"}},
+	{dir: "C07-signs", at: map[string]string{"src/content/docs/index.mdx": "https://docs.acme.test", "src/content/docs/C# & .NET.md": "https://docs.acme.test/c--net", "src/content/docs/v1.0/Über uns.md": "https://docs.acme.test/v10/%C3%BCber-uns"}},
+	{dir: "C08-third", titles: map[string]string{"a.md": "It's on", "b.md": "2024", "c.md": "Empty front"}, raw: `(?m)^tags|^more|a comment|^description`, asked: map[string]string{"How many wicks do lanterns need?": "57", "How many lamps do moths need?": "58"}},
+	{dir: "C11-third", raw: `import |export |Zebra|\{count|\{\{|plans\.map|children`, reads: map[string]string{"index.mdx": `(?s)Acme Sky holds 59 crates\..*counts 61 kites\. Inner words\..*62 moths`}},
+	{dir: "C12-third", found: map[string]string{"useEffect": "api.md#useeffect", "useEffect()": "api.md#useeffect", "onBeforeUnmount": "api.md#onbeforeunmount", "0x80070005": "api.md#0x80070005", "text/html": "media.md",
+		"application/vnd.acme+json": "media.md", "git rebase --onto": "rebase.md", "user.name": "rebase.md", "i18n": "rebase.md", "$ACME_TOKEN": "sql.md", "max_allowed_packet": "sql.md", "on duplicate key update": "sql.md"}},
+	{dir: "C13-third", found: map[string]string{"設定檔": "tw.md", "部署": "deploy.md", "Docker 部署": "deploy.md", "설정": "ko.md", "네트워크": "ko.md", "サーバ 再起動": "ja.md", "再起動": "ja.md"}},
+	{dir: "C14-keep", asked: map[string]string{"What is the newest release?": `2\.10\.0`}},
+	{dir: "C15-languages", at: map[string]string{"start/overview.mdx": "/start/overview", "es/start/install.mdx": "/es/start/install"}, unsaid: []string{"lost.mdx"}, asked: map[string]string{"How much does the installer need?": "63 MB"}},
+	{dir: "C16-third", at: map[string]string{"source/guide.rst": "https://acme.test/en/guide.html", "source/contents.rst": "https://acme.test/en/contents.html"}, no: []string{"source/old/", "source/other.md"}, raw: `\.\. |:issue:|:link:|:caption:|:alt:`,
+		reads: map[string]string{"source/contents.rst": `(?s)\[#64\]\(https://git\.acme\.test/issues/64\), \[https://git\.acme\.test/u/ann\]\(.*\[The guide\]\(`, "source/guide.rst": `(?s)Linux.*65 turns.*Windows.*run\.bat.*acme\.exe.*A wheel.*wheel of 1906.*Card title.*Card words.*wheel_size`},
+		found: map[string]string{"turns of the wheel": "source/guide.rst#wheel-label", "run.bat": "source/guide.rst#wheel-label"}},
+	{dir: "C17-third", at: map[string]string{"docs/modules/ROOT/pages/index.adoc": "/acme/index.html", "docs/modules/ops/pages/backup.adoc": "/acme/ops/backup.html"}, raw: `Zebra|include::|\[tabs\]|xref:|\|===`,
+		reads: map[string]string{"docs/modules/ROOT/pages/index.adoc": `(?s)67 kites.*\[Back up the data\]\(.*\[When to back up\]\(.*69 hours.*Linux.*acme up.*Sizes of lamps.*small`}},
+	{dir: "C18-tags", raw: `Zebra`, reads: map[string]string{"fit.ipynb": `(?s)71 rounds.*lantern 72.*call\(73\)`}},
+	{dir: "C19-third", at: map[string]string{"text/preface.md": "/b/preface.html", "text/kites/README.md": "/b/kites/index.html", "text/kites/fly.md": "/b/kites/fly.html", "text/end.md": "/b/end.html"}, raw: `Zebra|\{\{#|fn main`,
+		reads: map[string]string{"text/kites/README.md": "lift of 74", "text/kites/fly.md": "height = 75"}},
+	{dir: "C20-ids", at: map[string]string{"content/start.md": "/", "content/lamps.md": "/lamps"}, no: []string{"content/other.md", "content/toc.md"}, raw: `\{%|<a `, found: map[string]string{"match lasts": "content/lamps.md#light-it"},
+		reads: map[string]string{"content/start.md": `(?s)76 hours.*run\.sh`}},
+	{dir: "C22-folders", at: map[string]string{"guides/Lamp-Guide.md": "/Lamp-Guide", "Kites.md": "/Kites"}, no: []string{"_Sidebar.md"}, raw: `\[\[`, titles: map[string]string{"guides/Lamp-Guide.md": "Lamp Guide"}, reads: map[string]string{"Home.md": `\[the lamps\]\(\S*/Lamp-Guide#light\)`}},
+	{dir: "C24-third", no: []string{"guide.rst"}, asked: map[string]string{"How many letters does a pointer have?": "79"}},
+	{dir: "C26-french", found: map[string]string{"What is Lumina?": "index.md"}, asked: map[string]string{"What is Lumina?": `\(French\):`, "Was ist Lumina?": `\(français\):`}},
+	{dir: "C27-third", found: map[string]string{"$ acme migrate\nConnecting to db-7.internal:3306 ...\nERROR 1045 (28000): Access denied for user 'ann'@'10.0.0.4' (using password: YES)\nexit status 1": "db.md#access-denied",
+		"panic: assignment to entry in nil map\n\ngoroutine 1 [running]:\nmain.main()\n\t/tmp/sandbox/prog.go:9 +0x2e\nexit status 2": "db.md#panic-assignment-to-entry-in-nil-map"}},
+	{dir: "C30-third", no: []string{"parts/"}, raw: `Zebra|@include|<<<|#region`, reads: map[string]string{"index.md": `(?s)81\..*Hares count 82.*lantern = 83.*const one = 1`}},
+	{dir: "C31-values", raw: `import |<Deep|\{conf`, reads: map[string]string{"docs/a.mdx": `(?s)macOS.*brew install kite84.*apt install kite85.*conf\.yml.*lantern: 86`}, no: []string{"docs/_deep.md"}},
+	{dir: "C33-third", raw: `import |Zebra|<Part|<Inner|\{props`, reads: map[string]string{"docs/a.mdx": `(?s)Dear Ada, the part needs 87 MB\..*88 MB`}, found: map[string]string{"inner one needs": "docs/a.mdx#inner-heading"}},
+	{dir: "C37-typescript", at: map[string]string{"text/start.md": "https://docs.acme.test/in/help/start"}, no: []string{"text/internal/"}},
+	{dir: "C38-nested", raw: `\(1\)!|\{ ?#`, reads: map[string]string{"docs/index.md": `(?s)Windows.*89 seconds.*lantern: 91.*The lantern's depth.*Linux.*92 words.*Set up in 5 minutes`}, asked: map[string]string{"How long do I wait on Windows?": "89 seconds"}},
+	{dir: "C39-news", at: map[string]string{"docs/news/articles/spring.md": "https://docs.acme.test/news/spring-news/"}, no: []string{"docs/news/articles/later.md"}},
+	{dir: "C40-async", at: map[string]string{"start.md": "/start.html"}, no: []string{"internal/"}},
+	{dir: "C40-create", at: map[string]string{"docs/start.md": "https://docs.acme.test/d/start"}, no: []string{"docs/internal/"}},
+	{dir: "C41-details", asked: map[string]string{"For how long is a lantern lent?": "103 days", "What costs a lost lantern?": "104 crowns"}},
+	{dir: "C35-refs", at: map[string]string{"content/guides/a.md": "https://docs.acme.test/guides/a/"}, raw: `\{\{|relref`, reads: map[string]string{"content/guides/a.md": `(?s)\[b\]\(\S*/guides/b/?\).*\[there\]\(\S*/guides/b/?#deep\)`}},
+	{dir: "C42-slugs", at: map[string]string{"fern/pages/fly.mdx": "https://docs.acme.test/fly-a-kite", "fern/pages/lamps.mdx": "https://docs.acme.test/light", "fern/pages/moths.mdx": "https://docs.acme.test/deep/more/moths-co"}, unsaid: []string{"fern/pages/gone.mdx"}},
+	{dir: "C43-flat", at: map[string]string{"handbook/guide/set-up.md": "https://docs.acme.test/z/guide/set-up.html"}, titles: map[string]string{"handbook/guide/set-up.md": "Set up"}, no: []string{"README.md"}},
+	{dir: "C46-plain", titles: map[string]string{"intro.rst": "Kite intro", "notes.org": "Lamp notes"}, warned: `\.tex.*\.typ`, reads: map[string]string{"intro.rst": `Tip.*95 knots`, "notes.org": `\[the intro\]\(`}, found: map[string]string{"wick lasts": "notes.org#wicks"}},
+	{dir: "C46-book", at: map[string]string{"index.qmd": "https://acme.test/book", "basics/kites.qmd": "https://acme.test/book/basics/kites.html", "basics/lamps.md": "https://acme.test/book/basics/lamps.html", "extra.qmd": "https://acme.test/book/extra.html"},
+		no: []string{"unlisted.qmd", "README.md", "basics/_part.qmd"}, raw: `\{\{<|\{\.`, reads: map[string]string{"basics/kites.qmd": `(?s)97 kites and 98 lamps.*99 words`}, found: map[string]string{"Where to fly?": "basics/kites.qmd#where-to-fly"}, titles: map[string]string{"index.qmd": "Preface"}},
+	{dir: "C47-third", unsaid: []string{"docs/hid.md"}, no: []string{"docs/draft.md", "docs/_partial.md"}, at: map[string]string{"docs/open.md": "https://docs.acme.test/open"}},
+	{dir: "C49-folders", at: map[string]string{"content/docs/ja/mutation.mdx": "/ja/docs/mutation", "content/docs/en/mutation.mdx": "/docs/mutation"}},
+	{dir: "C50-metadata", raw: `(?i)zebra|return|\{:ts\}|<Chart|export`, asked: map[string]string{"How many bars has a chart?": "101"}},
+	{dir: "C46-quarto", at: map[string]string{"index.qmd": "https://acme.test/q", "fit.qmd": "https://acme.test/q/fit.html"}, no: []string{"plan.qmd"}, titles: map[string]string{"fit.qmd": "Fitting"}, raw: `:::|#\||fig-cap|\{\.|acme\.fit`, asked: map[string]string{"In how many steps is a curve fitted?": "76"}, found: map[string]string{"A curve": "fit.qmd#sec-curve"}},
 }
 
 // What a small source of each generator holds is found, shown and left out as that generator does.
@@ -354,6 +406,18 @@ func TestAPageOfAGroupIsNobodyElses(t *testing.T) {
 	trees["an attribute of AsciiDoc"] = corpora.Tree{"pay.adoc": []byte("= Pay\n:page-groups: staff\n\n" + secret)}
 	trees["front matter of reStructuredText"] = corpora.Tree{"pay.rst": []byte("---\ngroups: [staff]\n---\n\nPay\n===\n\n" + secret)}
 	trees["front matter of AsciiDoc"] = corpora.Tree{"pay.adoc": []byte("---\ngroups: [staff]\n---\n= Pay\n\n" + secret)}
+	for name, of := range map[string]string{"metadata of a notebook": `{"metadata": {"groups": ["staff"]}, "cells": [{"cell_type": "markdown", "source": "SECRET"}]}`,
+		"metadata of a notebook in capitals": `{"metadata": {"Groups": "staff, board"}, "cells": [{"cell_type": "markdown", "source": ["---\n", "title: Pay\n", "---\n", "SECRET"]}]}`,
+		"front matter of a notebook":         `{"cells": [{"cell_type": "raw", "source": ["---\n", "groups: [staff]\n", "---\n"]}, {"cell_type": "markdown", "source": "SECRET"}]}`,
+		"a notebook of the third format":     `{"metadata": {"groups": 7}, "worksheets": [{"cells": [{"cell_type": "markdown", "source": "SECRET"}]}]}`,
+		"front matter in its first text":     `{"cells": [{"cell_type": "markdown", "source": ["---\n", "groups: staff\n", "---\n", "\n", "SECRET"]}]}`} {
+		trees[name] = corpora.Tree{"pay.ipynb": []byte(strings.ReplaceAll(of, "SECRET", strings.TrimSpace(secret)))}
+	}
+	trees["a keyword of Org"] = corpora.Tree{"pay.org": []byte("#+TITLE: Pay\n#+GROUPS: staff board\n\n" + secret)}
+	trees["a property of Org"] = corpora.Tree{"pay.org": []byte("#+title: Pay\n#+property: groups staff\n\n" + secret)}
+	trees["a drawer of Org"] = corpora.Tree{"pay.org": []byte(":PROPERTIES:\n:ID: x\n:Groups: staff\n:END:\n#+title: Pay\n\n" + secret)}
+	trees["R Markdown"] = corpora.Tree{"pay.Rmd": []byte("---\ntitle: Pay\ngroups: staff\n---\n\n" + secret)}
+	trees["Markdoc"] = corpora.Tree{"pay.mdoc": []byte("---\ngroups: [staff]\n---\n\n" + secret)}
 	trees["Quarto"] = corpora.Tree{"pay.qmd": []byte("---\ngroups: [staff]\n---\n\n" + secret)}
 	for name, tree := range trees {
 		t.Run(name, func(t *testing.T) {

@@ -69,7 +69,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar((*string)(&p.AnswersFrom), "answers-from", "",
 		"for a project with a source and --site-url, what answers are drawn from: auto (the site where it has the pages of the source, the default), site, source, or source-only, which does not read the site")
 	flags.StringVar((*string)(&p.Site), "site", "",
-		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight, nextjs, mdbook, gitbook, jekyll, sphinx, antora, fern or wiki; default: recognized by its files")
+		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight, nextjs, mdbook, gitbook, jekyll, sphinx, antora, fern, quarto or wiki; default: recognized by its files")
 	flags.StringArrayVar(&p.Include, "include", nil,
 		"include only pages that match this pattern, as in .gitignore, relative to the documentation folder (repeatable; '' for none)")
 	flags.StringArrayVar(&p.Exclude, "exclude", nil,

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"docent/internal/brief"
 	"docent/internal/wordset"
 	"docent/model"
 	"docent/site/markup"
@@ -253,9 +254,10 @@ func (r *reader) read() {
 			}
 		}
 		done = b.End
+		note := r.note(b.End)
 		switch b.kind {
 		case Prose:
-			r.paragraph(b.Span)
+			r.paragraph(b.Span, note)
 		case Table:
 			r.table(&b)
 		case Heading:
@@ -268,6 +270,14 @@ func (r *reader) read() {
 	}
 	r.flush()
 	r.endList()
+}
+
+// note is the kind of the admonition that a paragraph which ends there begins, as it is shown; empty if it begins none.
+func (r *reader) note(end int) (kind string) {
+	for ; len(r.page.Notes) > 0 && r.page.Notes[0].Start < end; r.page.Notes = r.page.Notes[1:] {
+		kind = brief.Capital(strings.ToLower(r.src[r.page.Notes[0].Start:r.page.Notes[0].End]))
+	}
+	return kind
 }
 
 // listItems are the items of lists, in the order of the page.
@@ -471,8 +481,8 @@ func (r *reader) text(span markup.Span) string {
 var apart = wordset.Of(`br p div section article details summary blockquote figure figcaption ul ol li dl dt dd table tr td th
 	h1 h2 h3 h4 h5 h6`)
 
-// paragraph writes a paragraph, or what the tags in it divide it into.
-func (r *reader) paragraph(span markup.Span) {
+// paragraph writes a paragraph, or what the tags in it divide it into; note is the kind of the admonition that it begins.
+func (r *reader) paragraph(span markup.Span, note string) {
 	lead := strings.TrimLeft(r.before(span.Start), " >")
 	switch {
 	case strings.HasPrefix(lead, "[^"): // a footnote
@@ -494,7 +504,8 @@ func (r *reader) paragraph(span markup.Span) {
 	switch s := r.src[span.Start:span.End]; {
 	case strings.HasPrefix(s, "[!") && !strings.HasPrefix(s, "[!["): // > [!NOTE], no image that is a link
 		if n := strings.IndexAny(s, "]\n"); n >= 0 && s[n] == ']' {
-			span.Start += n + 1
+			rest := strings.TrimLeft(s[n+1:], " \t\n>")
+			span.Start = span.End - len(rest)
 		}
 	case strings.HasPrefix(s, "==="): // a tab of Material: === "npm"
 		if line := FirstLine(s); strings.HasSuffix(line, `"`) {
@@ -503,6 +514,10 @@ func (r *reader) paragraph(span markup.Span) {
 			r.isTab(true)
 			span.Start += len(line)
 		}
+	}
+	if note != "" {
+		r.buf = append(r.buf, "**"+note+":** "...)
+		r.line = len(r.buf)
 	}
 	if strings.HasPrefix(r.src[span.Start:], ": ") { // what a term means, apart from it
 		span.Start = min(span.Start+2, span.End)
@@ -757,7 +772,7 @@ func (r *reader) code(c *markup.Code) {
 	if body := r.codeLines(c); len(body) > 0 {
 		marks := fenceFor(body)
 		r.put(Code, marks+c.Lang+"\n"+strings.Join(body, "\n")+"\n"+marks)
-		r.blocks[len(r.blocks)-1].Label = c.Label()
+		r.blocks[len(r.blocks)-1].Label = r.page.Label(c)
 	}
 }
 
