@@ -275,3 +275,99 @@ func outcome(docs map[string]string, want string) (map[string]string, error) {
 	}
 	return files, hunk()
 }
+
+// Words without quotes are cut off at marks, which may be a part of them: then it is asked what is meant.
+func TestAMarkWithinATextIsNoEndOfIt(t *testing.T) {
+	files := map[string]string{"a.md": "# A\n\nIt prints Hello, world. The list is alpha,beta. 1,000 lines and 5 pages at 2,5 GHz. Port 9090; then stop.\n"}
+	for prompt, want := range map[string]string{
+		`Replace "," with "." in the clock speed: 2,5 GHz -> 2.5 GHz (a.md)`: "world. The list is alpha,beta. 1,000 lines and 5 pages at 2.5 GHz",
+		"2,5 GHz -> 2.5 GHz (a.md)":                               "at 2.5 GHz",
+		"2,5 GHz should be 2.5 GHz in a.md":                       "at 2.5 GHz",
+		"2,5 -> 2.5":                                              "at 2.5 GHz",
+		"In a.md it should be 5,000 instead of 1,000":             "5,000 lines",
+		"1,000 lines -> 1,500 lines":                              "1,500 lines",
+		"Hello, world -> Hello, World in a.md":                    "",
+		"alpha,beta -> alpha, beta":                               "",
+		"alpha,beta should be alpha, beta":                        "",
+		"port 9090; then stop -> port 9091; then stop":            "",
+		"Hello, world -> Hello, World\nalpha,beta -> alpha, beta": "",
+	} {
+		j := newJob(t, maps.Clone(files))
+		res := j.do(prompt)
+		got := j.tree.files()["a.md"]
+		if (got != files["a.md"]) != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %s\n%s", prompt, got, res.Message)
+		}
+	}
+	if res := newJob(t, maps.Clone(files)).do("change 1,000 lines to 2,000 pages in a.md"); strings.Contains(res.Message, `"000"`) {
+		t.Error(res.Message)
+	}
+}
+
+func TestANameIsChangedWhole(t *testing.T) {
+	for _, prompt := range []string{"rename Foo Bar to Baz Qux in a.md", "change Foo Bar to Baz Qux", "Foo Bar should be Baz Qux"} {
+		j := newJob(t, map[string]string{"a.md": "# A\n\nThe Foo Bar.\n"})
+		if res := j.do(prompt); len(res.Changes) > 0 && j.tree.files()["a.md"] != "# A\n\nThe Baz Qux.\n" {
+			t.Errorf("%s: %s", prompt, res.Message)
+		}
+	}
+}
+
+// What takes some of the places of a text and leaves others is a restriction, and no word for all of them.
+func TestEverySecondIsNotEvery(t *testing.T) {
+	files := map[string]string{"a.md": "# A\n\nA server has clients.\n\n## B\n\nA client has a server.\n"}
+	for _, prompt := range []string{
+		`replace every second "server" with "host" in a.md`, `every other "server" should be "host" in a.md`,
+		`replace each 2nd "server" with "host" in a.md`, `replace all but one "server" with "host" in a.md`,
+		`replace nearly all "server" with "host" in a.md`,
+	} {
+		j := newJob(t, maps.Clone(files))
+		if res := j.do(prompt); len(res.Changes) > 0 || res.Outcome != "needs_detail" {
+			t.Errorf("%s: %s %s", prompt, res.Outcome, res.Message)
+		}
+	}
+}
+
+// Each form that is offered changes one of the places, and no other one.
+func TestTheFormsThatAreOfferedChangeOnePlaceEach(t *testing.T) {
+	files := map[string]string{"a.md": "# A\n\nStart the server first.\n\n## B\n\nA server has clients.\n\n### C\n\nThe last server.\n"}
+	res := newJob(t, maps.Clone(files)).do(`In the first paragraph of a.md, replace "server" with "host".`)
+	var forms []string
+	for line := range strings.Lines(res.Message) {
+		if form, ok := strings.CutPrefix(line, "- "); ok {
+			forms = append(forms, strings.TrimSpace(form))
+		}
+	}
+	if len(forms) != 3 {
+		t.Fatal(res.Message)
+	}
+	for _, form := range forms {
+		j := newJob(t, maps.Clone(files))
+		if j.do(form); strings.Count(j.tree.files()["a.md"], "host") != 1 {
+			t.Errorf("%s: %s", form, j.tree.files()["a.md"])
+		}
+	}
+}
+
+// A hint says no more than the request: it has each page and text that is named, and one link is not all of them.
+func TestAHintSaysNoMoreThanTheRequest(t *testing.T) {
+	files := map[string]string{"a.md": "# A\n\nThe Foo Bar and [b](b.md).\n", "b.md": "# B\n"}
+	for prompt, not := range map[string]string{
+		"fix the dead link https://example.com/foo":                           "fix broken links",
+		"fix the broken link to /foo in a.md":                                 "fix broken links",
+		"Please fix the broken link on the A page":                            "fix broken links",
+		"fix the broken links to b.md in a.md":                                "fix broken links\n",
+		"these links are dead, fix them: https://a.example https://b.example": "fix broken links",
+		"delete page PAGE":                      "The nearest instruction",
+		"move a.md to PAGE":                     "The nearest instruction",
+		`add PAGE to navigation under "Guides"`: "The nearest instruction",
+	} {
+		res := newJob(t, maps.Clone(files)).do(prompt)
+		if len(res.Changes) > 0 || strings.Contains(res.Message+"\n", not) {
+			t.Errorf("%s: %s", prompt, res.Message)
+		}
+		if strings.Contains(prompt, "PAGE") && !strings.Contains(res.Message, "fill them in") {
+			t.Errorf("%s: %s", prompt, res.Message)
+		}
+	}
+}

@@ -388,6 +388,18 @@ func (p *parser) nearest(from, to int, page string) string {
 	if len(w.paths) == 0 && w.said["everywhere"] {
 		page = "everywhere"
 	}
+	room := 0
+	for _, t := range lex(best) {
+		if t.kind == word && workspace.PathLike(t.text) {
+			room++
+		}
+	}
+	if room < len(w.paths) { // it would leave out where, or what
+		if !strings.HasSuffix(best, " everywhere") {
+			return ""
+		}
+		best = strings.TrimSuffix(best, "everywhere") + "in x.md"
+	}
 	return strings.Replace(w.fill(best, page), " in everywhere", " everywhere", 1)
 }
 
@@ -427,7 +439,7 @@ func (w wording) covered(form []token) bool {
 		!(has["typos"] && (w.said["typos"] || w.said["spelling"] || w.said["misspellings"]) && !w.said["typo"]) {
 		return false
 	}
-	return !(has["links"] && (len(w.texts) > 0 || w.said["link"] && !w.said["links"]) && form[0].low == "fix")
+	return !(has["links"] && (len(w.texts) > 0 || w.said["link"]) && form[0].low == "fix")
 }
 
 // A wording is what a sentence says, for comparing it with forms.

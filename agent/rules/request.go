@@ -406,6 +406,10 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 		now.texts = lengths(now.texts, old.texts)
 	}
 	old, now = q.unpointed(old, now)
+	if q.severed(old, now) {
+		q.req.Other = true
+		return
+	}
 	if old.literal && now.literal && len(old.texts) == 1 && len(now.texts) == 1 {
 		old.texts[0], now.texts[0] = q.unmarked(old, now)
 	}
@@ -423,6 +427,21 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 			q.used[i] = true
 		}
 	}
+}
+
+// severed reports whether two operands in words are cut off at marks that may be parts of them: at one without a blank
+// ("alpha,beta"), or both at the same one ("Hello, world -> Hello, World").
+func (q *reader) severed(old, now operand) bool {
+	sign := func(o operand, at int) (text string, tight bool) {
+		if o.literal || at < 0 || at >= len(q.toks) || q.toks[at].kind != mark || !strings.Contains(",;!?", q.toks[at].text) {
+			return "", false
+		}
+		t := q.toks[at]
+		return t.text, t.start > 0 && t.end < len(q.src) && !strings.ContainsAny(q.src[t.start-1:t.start]+q.src[t.end:t.end+1], " \t\n")
+	}
+	before, tight := sign(old, old.from-1)
+	behind, tightToo := sign(now, now.to)
+	return tight || tightToo || before != "" && before == behind
 }
 
 // pairs are the ways in which two operands may be meant.
@@ -514,7 +533,7 @@ func fragment(old, now string) bool {
 // lengths adds to a run of words its beginnings that are a slip of the pen away from an old text: what follows them is
 // said of them. "Trity -> Trivy typo".
 func lengths(now, old []string) []string {
-	if len(now) != 1 {
+	if len(now) != 1 || len(old) > 0 && named(old[0]) && named(now[0]) { // two whole names
 		return now
 	}
 	words := strings.Fields(now[0])
@@ -1238,18 +1257,24 @@ func (q *reader) sort(pos, end int) {
 		}
 		return
 	}
-	for _, t := range q.toks[pos:end] {
+	some := false
+	for i, t := range q.toks[pos:end] {
 		q.req.Every = q.req.Every || quantifiers[t.low]
+		next := q.toks[min(pos+i+1, end-1)].low
+		some = some || (t.low == "every" || t.low == "each") && (ordinals[next] || next == "other") ||
+			t.low == "all" && (next == "but" || i > 0 && almost[q.toks[pos+i-1].low])
 	}
 	question := end < len(q.toks) && q.toks[end].is("?") && !polite(q.toks[pos]) && !q.goesOn(end) &&
 		(q.toks[end].end == len(q.src) || strings.ContainsRune(" \t\n)", rune(q.src[q.toks[end].end])))
 	switch {
-	case forbids.MatchString(s), restricts.MatchString(s), q.hedged(pos, end), retracts.MatchString(s), question, conditional(q.toks[pos:end]):
+	case forbids.MatchString(s), restricts.MatchString(s), q.hedged(pos, end), retracts.MatchString(s), question, some, conditional(q.toks[pos:end]):
 		q.req.Limit = s
 	case q.more(pos, end):
 		q.req.Other = true
 	}
 }
+
+var almost = wordSet(`almost nearly not`)
 
 // more reports whether a sentence goes on with another order behind what was read of it.
 func (q *reader) more(pos, end int) bool {
