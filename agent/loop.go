@@ -492,6 +492,9 @@ func (l *loop) plain(ctx context.Context, s Step) (bool, Result, error) {
 		}
 		say = text
 	}
+	if l.misses >= maxMisses && s.Reply.Reason == "length" {
+		return false, Result{}, l.ends("The language model's answers were cut off at their length limit before they called a tool, %d times in a row. Raise max_tokens of this model, or lower its reasoning_effort.", maxMisses)
+	}
 	if l.misses >= maxMisses {
 		return false, Result{}, l.ends("The language model gave no usable answer %d times in a row.", maxMisses)
 	}

@@ -358,9 +358,9 @@ func TestAHintSaysNoMoreThanTheRequest(t *testing.T) {
 		"Please fix the broken link on the A page":                            "fix broken links",
 		"fix the broken links to b.md in a.md":                                "fix broken links\n",
 		"these links are dead, fix them: https://a.example https://b.example": "fix broken links",
-		"delete page PAGE":                      "The nearest instruction",
-		"move a.md to PAGE":                     "The nearest instruction",
-		`add PAGE to navigation under "Guides"`: "The nearest instruction",
+		"delete page PAGE":                                                    "The nearest instruction",
+		"move a.md to PAGE":                                                   "The nearest instruction",
+		`add PAGE to navigation under "Guides"`:                               "The nearest instruction",
 	} {
 		res := newJob(t, maps.Clone(files)).do(prompt)
 		if len(res.Changes) > 0 || strings.Contains(res.Message+"\n", not) {
