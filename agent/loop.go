@@ -294,13 +294,13 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 			waited := time.Since(l.waiting)
 			if waited >= l.limits.Patience {
 				return s, &Failure{Reason: api.HaltError, Message: fmt.Sprintf("The language model could not be asked for %v: %s. Send the instruction again later. Nothing was published.",
-					waited.Round(time.Second), say.OneLine(unavailable.Err.Error(), 300)), Err: err}
+					waited.Round(time.Second), strings.TrimRight(say.OneLine(unavailable.Err.Error(), 300), ".")), Err: err}
 			}
 			pause = min(max(unavailable.After, pause), l.limits.Patience-waited)
 			l.waits(time.Since(asked)+pause, unavailable.Err)
 		default:
 			if failures++; failures > l.limits.Transient {
-				return s, &Failure{Reason: api.HaltError, Message: "The language model failed: " + say.OneLine(err.Error(), 300) +
+				return s, &Failure{Reason: api.HaltError, Message: "The language model failed: " + strings.TrimRight(say.OneLine(err.Error(), 300), ".") +
 					". Nothing was published.", Err: err}
 			}
 		}

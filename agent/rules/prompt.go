@@ -388,19 +388,28 @@ func (p *parser) nearest(from, to int, page string) string {
 	if len(w.paths) == 0 && w.said["everywhere"] {
 		page = "everywhere"
 	}
+	if best = w.placed(best); best == "" {
+		return ""
+	}
+	return strings.Replace(w.fill(best, page), " in everywhere", " everywhere", 1)
+}
+
+// placed is a form with room for each page that is said; empty if it has none, since it would leave out where, or what.
+func (w wording) placed(form string) string {
 	room := 0
-	for _, t := range lex(best) {
+	for _, t := range lex(form) {
 		if t.kind == word && workspace.PathLike(t.text) {
 			room++
 		}
 	}
-	if room < len(w.paths) { // it would leave out where, or what
-		if !strings.HasSuffix(best, " everywhere") {
-			return ""
-		}
-		best = strings.TrimSuffix(best, "everywhere") + "in x.md"
+	head, everywhere := strings.CutSuffix(form, " everywhere")
+	switch {
+	case room >= len(w.paths):
+		return form
+	case everywhere:
+		return head + " in x.md"
 	}
-	return strings.Replace(w.fill(best, page), " in everywhere", " everywhere", 1)
+	return ""
 }
 
 // restriction is what a sentence restricts an instruction by, if no form says that; a hint without it would say more

@@ -1257,21 +1257,29 @@ func (q *reader) sort(pos, end int) {
 		}
 		return
 	}
-	some := false
-	for i, t := range q.toks[pos:end] {
+	for _, t := range q.toks[pos:end] {
 		q.req.Every = q.req.Every || quantifiers[t.low]
-		next := q.toks[min(pos+i+1, end-1)].low
-		some = some || (t.low == "every" || t.low == "each") && (ordinals[next] || next == "other") ||
-			t.low == "all" && (next == "but" || i > 0 && almost[q.toks[pos+i-1].low])
 	}
 	question := end < len(q.toks) && q.toks[end].is("?") && !polite(q.toks[pos]) && !q.goesOn(end) &&
 		(q.toks[end].end == len(q.src) || strings.ContainsRune(" \t\n)", rune(q.src[q.toks[end].end])))
 	switch {
-	case forbids.MatchString(s), restricts.MatchString(s), q.hedged(pos, end), retracts.MatchString(s), question, some, conditional(q.toks[pos:end]):
+	case forbids.MatchString(s), restricts.MatchString(s), q.hedged(pos, end), retracts.MatchString(s), question, some(q.toks[pos:end]), conditional(q.toks[pos:end]):
 		q.req.Limit = s
 	case q.more(pos, end):
 		q.req.Other = true
 	}
+}
+
+// some reports whether a sentence means some of all: every second one, all but one.
+func some(toks []token) bool {
+	for i, t := range toks {
+		next := toks[min(i+1, len(toks)-1)].low
+		if (t.low == "every" || t.low == "each") && (ordinals[next] || next == "other") ||
+			t.low == "all" && (next == "but" || i > 0 && almost[toks[i-1].low]) {
+			return true
+		}
+	}
+	return false
 }
 
 var almost = wordSet(`almost nearly not`)
