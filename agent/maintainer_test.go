@@ -313,6 +313,45 @@ func TestANameIsChangedWhole(t *testing.T) {
 	}
 }
 
+// A number is a word: a part of it is not meant by the whole.
+func TestANumberIsNoPartOfAnother(t *testing.T) {
+	files := map[string]string{"a.md": "# A\n\nVersion 1.2.3 has 3 replicas, 2 GB of RAM, 1,000 lines, and is free (for now).\n"}
+	for prompt, want := range map[string]string{
+		"3 -> 5": "Version 1.2.3 has 5 replicas", `replace "3" with "5" in a.md`: "Version 1.2.3 has 5 replicas",
+		`replace "1" with "2" in a.md`: "", `replace "1.2" with "1.3" in a.md`: "", "2 GB should be 4GB": "", "2 GB should be 4 GB": "4 GB of RAM",
+		"free (for now) -> free (forever)": "", "3 -> 5 -> 7": "",
+	} {
+		j := newJob(t, maps.Clone(files))
+		res := j.do(prompt)
+		if got := j.tree.files()["a.md"]; (got != files["a.md"]) != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %s\n%s", prompt, got, res.Message)
+		}
+	}
+}
+
+// A page beside an arrow says where, a template has the old text in its description, and a request of which a part is not read
+// is not carried out by half.
+func TestARequestIsReadWhole(t *testing.T) {
+	files := map[string]string{"guides/a.md": "# A\n\nUse the colour. It listens on port 8080, and waits.\n", "guides/b.md": "# B\n\nIt listens on port 8080.\n"}
+	const template = "### Describe the issue\nThe page says `port 8080`, which is old.\n\n### URL of the docs\nhttps://docs.acme.test/guides/b/\n\n### Expected content\n"
+	for prompt, want := range map[string]string{
+		"https://github.com/acme/docs/blob/main/guides/b.md#L3 colour -> color": "",
+		"guides/b.md colour -> color":                                           "",
+		"guides/a.md colour -> color":                                           "guides/a.md",
+		"replace colour with color, 8080 with 9090 in guides/a.md":              "",
+		`replace "colour" with "color" and remove "and" once in guides/a.md`:    "",
+		template + "`port 9090`":                                                "guides/b.md",
+		template + "It should say `port 9090`.":                                 "guides/b.md",
+		template + "A section on `port 9090` is needed":                         "",
+	} {
+		j := newJob(t, maps.Clone(files))
+		res := j.do(prompt)
+		if (len(res.Changes) > 0) != (want != "") || want != "" && res.Changes[0].Path != want {
+			t.Errorf("%s: %s", prompt, res.Message)
+		}
+	}
+}
+
 // What takes some of the places of a text and leaves others is a restriction, and no word for all of them.
 func TestEverySecondIsNotEvery(t *testing.T) {
 	files := map[string]string{"a.md": "# A\n\nA server has clients.\n\n## B\n\nA client has a server.\n"}

@@ -376,7 +376,7 @@ func occurrences(page *markup.Page, p Pair) (out []located) {
 		covered = spansOf(page.Src, wrapping(p.New))
 	}
 	for _, sp := range spansOf(page.Src, wrapping(p.Old)) {
-		if inWord(page.Src, sp, whole) && !(emphasized(page.Src, sp) && sortOf(page, sp) == "") || inside(sp, covered) {
+		if inNumber(page.Src, sp) || inWord(page.Src, sp, whole) && !(emphasized(page.Src, sp) && sortOf(page, sp) == "") || inside(sp, covered) {
 			continue
 		}
 		out = append(out, located{page, sp, asWrapped(string(page.Src[sp.Start:sp.End]), p), sortOf(page, sp), withinName(page.Src, sp)})
