@@ -294,13 +294,13 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 			waited := time.Since(l.waiting)
 			if waited >= l.limits.Patience {
 				return s, &Failure{Reason: api.HaltError, Message: fmt.Sprintf("The language model could not be asked for %v: %s. Send the instruction again later. Nothing was published.",
-					waited.Round(time.Second), say.OneLine(unavailable.Err.Error(), 300)), Err: err}
+					waited.Round(time.Second), strings.TrimRight(say.OneLine(unavailable.Err.Error(), 300), ".")), Err: err}
 			}
 			pause = min(max(unavailable.After, pause), l.limits.Patience-waited)
 			l.waits(time.Since(asked)+pause, unavailable.Err)
 		default:
 			if failures++; failures > l.limits.Transient {
-				return s, &Failure{Reason: api.HaltError, Message: "The language model failed: " + say.OneLine(err.Error(), 300) +
+				return s, &Failure{Reason: api.HaltError, Message: "The language model failed: " + strings.TrimRight(say.OneLine(err.Error(), 300), ".") +
 					". Nothing was published.", Err: err}
 			}
 		}
@@ -491,6 +491,9 @@ func (l *loop) plain(ctx context.Context, s Step) (bool, Result, error) {
 			l.misses = 0
 		}
 		say = text
+	}
+	if l.misses >= maxMisses && s.Reply.Reason == "length" {
+		return false, Result{}, l.ends("The language model's answers were cut off at their length limit before they called a tool, %d times in a row. Raise max_tokens of this model, or lower its reasoning_effort.", maxMisses)
 	}
 	if l.misses >= maxMisses {
 		return false, Result{}, l.ends("The language model gave no usable answer %d times in a row.", maxMisses)

@@ -455,7 +455,7 @@ func TestEachLimitEndsInItsOwnWords(t *testing.T) {
 		"empty": {agent.Limits{}, []any{agent.Reply{}, agent.Reply{}, agent.Reply{}}, "no usable answer 3 times", 3},
 		"cut": {agent.Limits{},
 			[]any{agent.Reply{Text: "x", Reason: "length"}, agent.Reply{Text: "x", Reason: "length"},
-				agent.Reply{Text: "x", Reason: "length"}}, "no usable answer 3 times", 3},
+				agent.Reply{Text: "x", Reason: "length"}}, "cut off at their length limit", 3},
 		"refused": {agent.Limits{}, []any{agent.ErrRefused}, "declined", 1},
 		"long":    {agent.Limits{}, []any{agent.ErrTooLong, agent.ErrTooLong}, "window", 2},
 		"away": {agent.Limits{Patience: time.Minute}, []any{away, away, away},

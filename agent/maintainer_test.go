@@ -275,3 +275,138 @@ func outcome(docs map[string]string, want string) (map[string]string, error) {
 	}
 	return files, hunk()
 }
+
+// Words without quotes are cut off at marks, which may be a part of them: then it is asked what is meant.
+func TestAMarkWithinATextIsNoEndOfIt(t *testing.T) {
+	files := map[string]string{"a.md": "# A\n\nIt prints Hello, world. The list is alpha,beta. 1,000 lines and 5 pages at 2,5 GHz. Port 9090; then stop.\n"}
+	for prompt, want := range map[string]string{
+		`Replace "," with "." in the clock speed: 2,5 GHz -> 2.5 GHz (a.md)`: "world. The list is alpha,beta. 1,000 lines and 5 pages at 2.5 GHz",
+		"2,5 GHz -> 2.5 GHz (a.md)":                               "at 2.5 GHz",
+		"2,5 GHz should be 2.5 GHz in a.md":                       "at 2.5 GHz",
+		"2,5 -> 2.5":                                              "at 2.5 GHz",
+		"In a.md it should be 5,000 instead of 1,000":             "5,000 lines",
+		"1,000 lines -> 1,500 lines":                              "1,500 lines",
+		"Hello, world -> Hello, World in a.md":                    "",
+		"alpha,beta -> alpha, beta":                               "",
+		"alpha,beta should be alpha, beta":                        "",
+		"port 9090; then stop -> port 9091; then stop":            "",
+		"Hello, world -> Hello, World\nalpha,beta -> alpha, beta": "",
+	} {
+		j := newJob(t, maps.Clone(files))
+		res := j.do(prompt)
+		got := j.tree.files()["a.md"]
+		if (got != files["a.md"]) != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %s\n%s", prompt, got, res.Message)
+		}
+	}
+	if res := newJob(t, maps.Clone(files)).do("change 1,000 lines to 2,000 pages in a.md"); strings.Contains(res.Message, `"000"`) {
+		t.Error(res.Message)
+	}
+}
+
+func TestANameIsChangedWhole(t *testing.T) {
+	for _, prompt := range []string{"rename Foo Bar to Baz Qux in a.md", "change Foo Bar to Baz Qux", "Foo Bar should be Baz Qux"} {
+		j := newJob(t, map[string]string{"a.md": "# A\n\nThe Foo Bar.\n"})
+		if res := j.do(prompt); len(res.Changes) > 0 && j.tree.files()["a.md"] != "# A\n\nThe Baz Qux.\n" {
+			t.Errorf("%s: %s", prompt, res.Message)
+		}
+	}
+}
+
+// A number is a word: a part of it is not meant by the whole.
+func TestANumberIsNoPartOfAnother(t *testing.T) {
+	files := map[string]string{"a.md": "# A\n\nVersion 1.2.3 has 3 replicas, 2 GB of RAM, 1,000 lines, and is free (for now).\n"}
+	for prompt, want := range map[string]string{
+		"3 -> 5": "Version 1.2.3 has 5 replicas", `replace "3" with "5" in a.md`: "Version 1.2.3 has 5 replicas",
+		`replace "1" with "2" in a.md`: "", `replace "1.2" with "1.3" in a.md`: "", "2 GB should be 4GB": "", "2 GB should be 4 GB": "4 GB of RAM",
+		"free (for now) -> free (forever)": "", "3 -> 5 -> 7": "",
+	} {
+		j := newJob(t, maps.Clone(files))
+		res := j.do(prompt)
+		if got := j.tree.files()["a.md"]; (got != files["a.md"]) != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %s\n%s", prompt, got, res.Message)
+		}
+	}
+}
+
+// A page beside an arrow says where, a template has the old text in its description, and a request of which a part is not read
+// is not carried out by half.
+func TestARequestIsReadWhole(t *testing.T) {
+	files := map[string]string{"guides/a.md": "# A\n\nUse the colour. It listens on port 8080, and waits.\n", "guides/b.md": "# B\n\nIt listens on port 8080.\n"}
+	const template = "### Describe the issue\nThe page says `port 8080`, which is old.\n\n### URL of the docs\nhttps://docs.acme.test/guides/b/\n\n### Expected content\n"
+	for prompt, want := range map[string]string{
+		"https://github.com/acme/docs/blob/main/guides/b.md#L3 colour -> color": "",
+		"guides/b.md colour -> color":                                           "",
+		"guides/a.md colour -> color":                                           "guides/a.md",
+		"replace colour with color, 8080 with 9090 in guides/a.md":              "",
+		`replace "colour" with "color" and remove "and" once in guides/a.md`:    "",
+		template + "`port 9090`":                                                "guides/b.md",
+		template + "It should say `port 9090`.":                                 "guides/b.md",
+		template + "A section on `port 9090` is needed":                         "",
+	} {
+		j := newJob(t, maps.Clone(files))
+		res := j.do(prompt)
+		if (len(res.Changes) > 0) != (want != "") || want != "" && res.Changes[0].Path != want {
+			t.Errorf("%s: %s", prompt, res.Message)
+		}
+	}
+}
+
+// What takes some of the places of a text and leaves others is a restriction, and no word for all of them.
+func TestEverySecondIsNotEvery(t *testing.T) {
+	files := map[string]string{"a.md": "# A\n\nA server has clients.\n\n## B\n\nA client has a server.\n"}
+	for _, prompt := range []string{
+		`replace every second "server" with "host" in a.md`, `every other "server" should be "host" in a.md`,
+		`replace each 2nd "server" with "host" in a.md`, `replace all but one "server" with "host" in a.md`,
+		`replace nearly all "server" with "host" in a.md`,
+	} {
+		j := newJob(t, maps.Clone(files))
+		if res := j.do(prompt); len(res.Changes) > 0 || res.Outcome != "needs_detail" {
+			t.Errorf("%s: %s %s", prompt, res.Outcome, res.Message)
+		}
+	}
+}
+
+// Each form that is offered changes one of the places, and no other one.
+func TestTheFormsThatAreOfferedChangeOnePlaceEach(t *testing.T) {
+	files := map[string]string{"a.md": "# A\n\nStart the server first.\n\n## B\n\nA server has clients.\n\n### C\n\nThe last server.\n"}
+	res := newJob(t, maps.Clone(files)).do(`In the first paragraph of a.md, replace "server" with "host".`)
+	var forms []string
+	for line := range strings.Lines(res.Message) {
+		if form, ok := strings.CutPrefix(line, "- "); ok {
+			forms = append(forms, strings.TrimSpace(form))
+		}
+	}
+	if len(forms) != 3 {
+		t.Fatal(res.Message)
+	}
+	for _, form := range forms {
+		j := newJob(t, maps.Clone(files))
+		if j.do(form); strings.Count(j.tree.files()["a.md"], "host") != 1 {
+			t.Errorf("%s: %s", form, j.tree.files()["a.md"])
+		}
+	}
+}
+
+// A hint says no more than the request: it has each page and text that is named, and one link is not all of them.
+func TestAHintSaysNoMoreThanTheRequest(t *testing.T) {
+	files := map[string]string{"a.md": "# A\n\nThe Foo Bar and [b](b.md).\n", "b.md": "# B\n"}
+	for prompt, not := range map[string]string{
+		"fix the dead link https://example.com/foo":                           "fix broken links",
+		"fix the broken link to /foo in a.md":                                 "fix broken links",
+		"Please fix the broken link on the A page":                            "fix broken links",
+		"fix the broken links to b.md in a.md":                                "fix broken links\n",
+		"these links are dead, fix them: https://a.example https://b.example": "fix broken links",
+		"delete page PAGE":                                                    "The nearest instruction",
+		"move a.md to PAGE":                                                   "The nearest instruction",
+		`add PAGE to navigation under "Guides"`:                               "The nearest instruction",
+	} {
+		res := newJob(t, maps.Clone(files)).do(prompt)
+		if len(res.Changes) > 0 || strings.Contains(res.Message+"\n", not) {
+			t.Errorf("%s: %s", prompt, res.Message)
+		}
+		if strings.Contains(prompt, "PAGE") && !strings.Contains(res.Message, "fill them in") {
+			t.Errorf("%s: %s", prompt, res.Message)
+		}
+	}
+}

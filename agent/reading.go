@@ -237,7 +237,7 @@ func (l *loop) log(ctx context.Context, a logArgs) (string, error) {
 	var b strings.Builder
 	for _, c := range list {
 		author, _, _ := strings.Cut(c.Author, " <")
-		fmt.Fprintf(&b, "%.12s %s %s (%s)\n", c.Hash, c.Time.UTC().Format("2006-01-02"), say.OneLine(c.Subject, 200), say.OneLine(author, 60))
+		fmt.Fprintf(&b, "%.12s %s %s (%s)\n", c.Hash, c.Time.UTC().Format("2006-01-02"), say.OneLine(check.WithoutSecrets(c.Subject), 200), say.OneLine(author, 60))
 	}
 	if len(list) < min(a.Limit, 50) {
 		b.WriteString("(These are all that are known here; of a remote repository, older ones may not have been fetched.)\n")

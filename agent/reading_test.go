@@ -26,7 +26,7 @@ type codeTree struct {
 }
 
 func (c codeTree) Log(_ context.Context, path string, most int) ([]api.Commit, error) {
-	return []api.Commit{{Hash: strings.Repeat("a", 40), Subject: fmt.Sprintf("feat: %d of %s", most, path), Author: "Ann <ann@example.com>",
+	return []api.Commit{{Hash: strings.Repeat("a", 40), Subject: fmt.Sprintf("feat: %d of %s, key AKIAABCDEFGHIJKLMNOP", most, path), Author: "Ann <ann@example.com>",
 		Time: time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)}}, nil
 }
 
@@ -89,7 +89,7 @@ func TestAModelReadsCodeAndNothingThatIsLeftOut(t *testing.T) {
 	for n, want := range map[int]string{
 		1: "code:api/cmd/serve.go (60)\ncode:api/keys.go (", 2: "     3\tconst berths = 20 // key [a secret is left out]",
 		3: "2 lines in 2 files:\ncode:api/cmd/serve.go:3: const berths", 4: "code:api/cmd/serve.go:1: package main",
-		5: "aaaaaaaaaaaa 2026-03-04 feat: 3 of cmd (Ann)\n", 6: "+const berths = 20 // [a secret is left out]\n", 7: "-const berths = 12",
+		5: "aaaaaaaaaaaa 2026-03-04 feat: 3 of cmd, key [a secret is left out] (Ann)\n", 6: "+const berths = 20 // [a secret is left out]\n", 7: "-const berths = 12",
 		8: "is no file that is shown", 9: "is no file that is shown", 10: "There is no code “other”; there is code:api/.", 11: "git_log lists the commits",
 		12: "there is no such pull request", 13: "is code, which is only read", 14: "path", 15: "is not shown",
 		16: "does not show its earlier commits",

@@ -61,6 +61,13 @@ func TestReferencesOfEveryGeneratorFollowAMove(t *testing.T) {
 			map[string]string{"docusaurus.config.js": "module.exports = {title: 'A', presets: [['classic', {docs: {}}]]};\n", "docs/parts/_a.md": "x\n"},
 			"docs/b.mdx", "import A from './parts/_a.md';\nimport Raw from '!!raw-loader!./parts/_a.md';\nimport C from '@site/docs/parts/_a.md';\n\n<A />\n",
 			"import A from './shared/_a.md';\nimport Raw from '!!raw-loader!./shared/_a.md';\nimport C from '@site/docs/shared/_a.md';\n\n<A />\n"},
+		{"Fumadocs include", "move content/docs/parts/a.mdx to content/docs/shared/b.mdx",
+			map[string]string{"source.config.ts": "export const docs = defineDocs({dir: 'content/docs'});\n", "content/docs/parts/a.mdx": "x\n"},
+			"content/docs/c.mdx", "<include>./parts/a.mdx</include>\n\n<include lang=\"md\">parts/a.mdx#x</include>\n",
+			"<include>./shared/b.mdx</include>\n\n<include lang=\"md\">shared/b.mdx#x</include>\n"},
+		{"Mintlify Snippet", "move snippets/a.mdx to snippets/b.mdx",
+			map[string]string{"docs.json": "{\"navigation\": {\"pages\": [\"c\"]}}\n", "snippets/a.mdx": "x\n"},
+			"c.mdx", "<Snippet file=\"a.mdx\" />\n\n`<Snippet file=\"a.mdx\" />`\n", "<Snippet file=\"b.mdx\" />\n\n`<Snippet file=\"a.mdx\" />`\n"},
 		{"Sphinx with MyST", "move docs/guide/a.md to docs/start/a.md",
 			map[string]string{"docs/conf.py": "extensions = ['myst_parser']\n", "docs/guide/a.md": "# A\n",
 				"docs/other.rst": "x\n"},
@@ -104,6 +111,8 @@ func TestAPageThatIsIncludedIsNotDeleted(t *testing.T) {
 		"MyST":      {"conf.py": "", "a.md": "```{include} part.md\n```\n"},
 		"Sphinx":    {"conf.py": "", "a.rst": ".. include:: part.md\n"},
 		"AsciiDoc":  {"a.adoc": "include::part.md[]\n"},
+		"Fumadocs":  {"a.mdx": "<include>part.md</include>\n"},
+		"Fern":      {"fern/docs.yml": "title: A\n", "a.mdx": "<Markdown src=\"part.md\" />\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -83,9 +83,11 @@ func plainName(name string) string {
 	return name
 }
 
-var callMarks = regexp.MustCompile(`(?i)<\|?/?(tool_calls?|function_calls?|tool_use|tool_calls_section_begin|tool_call_begin|invoke name|function=|python_tag\|)|<｜tool|\[TOOL_CALLS\]|<\|tool`)
+var callMarks = regexp.MustCompile(`(?i)<\|?/?(tool_calls?|function_calls?|tool_use|tool_calls_section_begin|tool_call_begin|invoke name|function=|python_tag\|)|<｜(?:tool|DSML)|\[TOOL_CALLS\]|<\|tool`)
 
-var callName = regexp.MustCompile(`"(?:name|tool|tool_name|function|action)"\s*:\s*"([A-Za-z0-9_.:]+)"|\bfunctions\.([a-z_]+)\b`)
+// callName matches the places in which a text may call a tool by its name: as JSON, Python, XML, or a line of ReAct.
+var callName = regexp.MustCompile(`"(?:name|tool|tool_name|function|action)"\s*:\s*"([A-Za-z0-9_.:]+)"|\bfunctions\.([a-z_]+)\b|` +
+	`(?m)^[\s\[]*(?:print\()?(?:[a-z_]+\.)?([a-z_]+)\((?:\)|\w+\s*=)|^\s*<([a-z_]+)>\s*(?:<|$)|^\s*Action:\s*([a-z_]+)\s*$|^\s*\{\s*"([a-z_]+)"\s*:\s*\{`)
 
 // callAsText reports whether an answer without calls has one in its text, as servers give it that do not read what
 // their model writes.
@@ -94,7 +96,7 @@ func (l *loop) callAsText(text string) bool {
 		return true
 	}
 	for _, m := range callName.FindAllStringSubmatch(text, 8) {
-		if _, ok := toolByName(plainName(m[1] + m[2])); ok {
+		if _, ok := toolByName(plainName(strings.Join(m[1:], ""))); ok {
 			return true
 		}
 	}

@@ -19,6 +19,15 @@ func TestAnEndpointThatDoesNotCallToolsFailsTheJob(t *testing.T) {
 		`<|tool_calls_section_begin|><|tool_call_begin|>functions.read_file:0<|tool_call_argument_begin|>{"path":"a.md"}<|tool_call_end|>`,
 		`[TOOL_CALLS][{"name":"read_file","arguments":{"path":"a.md"}}]`,
 		"<function=read_file>{\"path\": \"a.md\"}</function>",
+		"[read_file(path=\"a.md\")]",
+		"```tool_code\nprint(default_api.read_file(path='a.md'))\n```",
+		"I look at the page first.\n\n<read_file>\n<path>a.md</path>\n</read_file>",
+		"Thought: I need the page.\nAction: read_file\nAction Input: {\"path\": \"a.md\"}",
+		"<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"read_file\">\n<｜DSML｜parameter name=\"path\">a.md</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+		"```json\n{\"read_file\": {\"path\": \"a.md\"}}\n```",
+		"<|channel|>commentary to=functions.read_file <|constrain|>json<|message|>{\"path\":\"a.md\"}",
+		"TOOL_CALL: {\"tool\": \"read_file\", \"args\": {\"path\": \"a.md\"}}",
+		"finish(summary=\"All is done.\")",
 	} {
 		j := newLoop(t, small(), agent.Reply{Text: text}, agent.Reply{Text: text})
 		if m := j.ends(); !strings.Contains(m, "does not call tools") || !strings.Contains(m, "Nothing was published") {
@@ -28,11 +37,26 @@ func TestAnEndpointThatDoesNotCallToolsFailsTheJob(t *testing.T) {
 			t.Errorf("%s: asked %d times, told %q", text, len(j.model.asked), j.model.shown(1))
 		}
 	}
+	// Words about tools are no calls.
+	for _, text := range []string{"I used read_file and grep: a.md is right.", "Nothing to do: `edit_file` was not needed.", "Use log(x) and grep (as before); the page is fine.",
+		"The <move> element stays. Action: none.", "I read a.md (finish)."} {
+		j := newLoop(t, small(), agent.Reply{Text: text}, agent.Reply{Text: text})
+		if res := j.must(); len(res.Changes) > 0 {
+			t.Errorf("%s: %+v", text, res)
+		}
+	}
 	// Who calls after it was told goes on, and words alone are a summary.
 	j := newLoop(t, small(), agent.Reply{Text: "<tool_call>read_file</tool_call>"}, read("a.md"), agent.Reply{Text: "All is well."},
 		agent.Reply{Text: "All is well."})
 	if res := j.must(); len(res.Changes) > 0 || !strings.Contains(res.Message, "All is well") {
 		t.Errorf("%+v", res)
+	}
+}
+
+func TestAModelThatOnlyThinksIsToldToHaveMoreRoom(t *testing.T) {
+	cut := agent.Reply{Reason: "length"}
+	if m := newLoop(t, small(), cut, cut, cut).ends(); !strings.Contains(m, "length limit") || !strings.Contains(m, "max_tokens") {
+		t.Error(m)
 	}
 }
 

@@ -174,6 +174,9 @@ func (x *Index) judge(p *page, terms []term, topics []topic) Finding {
 		if len(places) == 0 || worth == 0 {
 			continue
 		}
+		if slices.ContainsFunc(places, func(at place) bool { return t.spelledOut(p.lines[at.line-1]) }) {
+			weight /= singleWeight
+		}
 		s := weight * worth * (1 + 0.3*math.Log(float64(len(places))))
 		if places[0].strong {
 			s *= 1.3
@@ -224,12 +227,16 @@ func (p *page) shown(t term, places []place) []Place {
 		switch t.effect {
 		case Removed:
 			why = fmt.Sprintf("the %s %s is removed", t.kind, quoted(t.text))
-			if t.kind != Name && !strings.HasPrefix(t.key, "1:") {
+			if t.kind != Name && (!strings.HasPrefix(t.key, "1:") || t.spelledOut(text)) {
 				level = Outdated
 			}
 		case Renamed:
 			level, why = Outdated, fmt.Sprintf("the %s %s is now %s", t.kind, quoted(t.text), quoted(t.to))
 		case Revalue:
+			if strings.HasPrefix(t.key, "1:") && !t.spelledOut(text) { // a word alone may be another one's
+				why = fmt.Sprintf("code with the %s %s is changed", t.kind, quoted(t.text))
+				break
+			}
 			why = fmt.Sprintf("%s was %s and is now %s", quoted(t.text), quoted(t.was), quoted(t.to))
 			if holds(text, t.was) || at.line < len(p.lines) && holds(p.lines[at.line], t.was) {
 				level = Outdated
@@ -253,6 +260,15 @@ func (p *page) shown(t term, places []place) []Place {
 	}
 	slices.SortStableFunc(out, func(a, b Place) int { return cmp.Compare(a.Level, b.Level) }) // "outdated" < "related"
 	return out[:min(len(out), 4)]
+}
+
+// spelledOut reports whether a line has a flag of one word with its dashes, and its old value if that is what the change is
+// about: then the word alone is not another one's.
+func (t term) spelledOut(line string) bool {
+	if t.kind != Flag || !strings.HasPrefix(t.key, "1:") || !holds(line, "--"+t.text) {
+		return false
+	}
+	return t.effect == Removed || t.effect == Renamed || t.effect == Revalue && holds(line, t.was)
 }
 
 // holds reports whether a value stands in a text as a whole.
@@ -290,15 +306,22 @@ func quoted(s string) string {
 	return "`" + strings.ReplaceAll(brief.Bytes(s, 80, "…"), "`", "'") + "`"
 }
 
+const longestWhy = 300 // bytes after which no further reason is added
+
 // settle keeps the places that say most, one a line, in the order of the page, and tells the finding's level.
 func (f *Finding) settle() {
 	slices.SortStableFunc(f.Places, func(a, b Place) int { return cmp.Compare(a.Level, b.Level) })
-	seen := map[int]bool{}
-	f.Places = slices.DeleteFunc(f.Places, func(p Place) bool {
-		was := seen[p.Line]
-		seen[p.Line] = true
-		return was
-	})
+	var kept []Place
+	for _, p := range f.Places {
+		at := slices.IndexFunc(kept, func(k Place) bool { return k.Line == p.Line })
+		switch {
+		case at < 0:
+			kept = append(kept, p)
+		case p.Level == Outdated && kept[at].Name != p.Name && len(kept[at].Why) < longestWhy:
+			kept[at].Why += "; " + p.Why
+		}
+	}
+	f.Places = kept
 	f.Places = f.Places[:min(len(f.Places), mostShown)]
 	if len(f.Places) > 0 {
 		f.Level = f.Places[0].Level

@@ -389,7 +389,7 @@ func (c *collector) renamed(file string, old, now, before []line) {
 // ownerOf are the names that a value belongs to: those of its line, or of the last line before that has any.
 func ownerOf(l line, before []line) []name {
 	own := slices.DeleteFunc(slices.Clone(l.names), func(n name) bool {
-		return n.kind == Name || strings.HasPrefix(keyOf(n.text, n.kind), "1:")
+		return n.kind == Name
 	})
 	for i := len(before) - 1; i >= 0 && i >= len(before)-3 && len(own) == 0; i-- {
 		if before[i].sign != '-' {

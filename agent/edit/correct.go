@@ -376,7 +376,7 @@ func occurrences(page *markup.Page, p Pair) (out []located) {
 		covered = spansOf(page.Src, wrapping(p.New))
 	}
 	for _, sp := range spansOf(page.Src, wrapping(p.Old)) {
-		if inWord(page.Src, sp, whole) && !(emphasized(page.Src, sp) && sortOf(page, sp) == "") || inside(sp, covered) {
+		if inNumber(page.Src, sp) || inWord(page.Src, sp, whole) && !(emphasized(page.Src, sp) && sortOf(page, sp) == "") || inside(sp, covered) {
 			continue
 		}
 		out = append(out, located{page, sp, asWrapped(string(page.Src[sp.Start:sp.End]), p), sortOf(page, sp), withinName(page.Src, sp)})
@@ -872,7 +872,14 @@ func (r *Run) forms(p Pair, at []located) (out []string) {
 	page := r.Site.Show(at[0].page.Path)
 	for _, l := range at {
 		where := " in " + page
-		if h := headingOver(l.page, l.Start); h != "" && len(at) > 1 {
+		h := headingOver(l.page, l.Start)
+		if old, now := around(l, p); old != "" && slices.ContainsFunc(at, func(o located) bool { // the section has others below
+			return headingOver(o.page, o.Start) != h && inside(o.Span, []markup.Span{sectionAt(l.page, l.Start)})
+		}) {
+			out = append(out, "replace "+quoted(old)+" with "+quoted(now)+where)
+			continue
+		}
+		if h != "" && len(at) > 1 {
 			where = " in the section " + quoted(h) + " of " + page
 		}
 		switch l.sort {
@@ -891,6 +898,41 @@ func (r *Run) forms(p Pair, at []located) (out []string) {
 		}
 	}
 	return out
+}
+
+// around is a text with the words beside it, by which its place can be told, and what is to stand there; nothing if there are none.
+func around(l located, p Pair) (old, now string) {
+	src := string(l.page.Src)
+	stops := func(r rune) bool { return !isWordRune(r) && r != ' ' && r != '\'' }
+	left := strings.Fields(src[strings.LastIndexFunc(src[:l.Start], stops)+1 : l.Start])
+	right := src[l.End:]
+	if at := strings.IndexFunc(right, stops); at >= 0 {
+		right = right[:at]
+	}
+	words := strings.Fields(right)
+	for n := 1; n <= 4 && l.sort == ""; n++ {
+		before, behind := left[max(len(left)-n, 0):], words[:min(n, len(words))]
+		old := strings.Join(slices.Concat(before, []string{p.Old}, behind), " ")
+		if old != p.Old && strings.Count(src, old) == 1 {
+			return old, strings.Join(slices.Concat(before, []string{l.text}, behind), " ")
+		}
+	}
+	return "", ""
+}
+
+// sectionAt is the section that a place stands in, with those below.
+func sectionAt(p *markup.Page, at int) markup.Span {
+	in, level := markup.Span{End: len(p.Src)}, 0
+	for _, h := range p.Headings {
+		switch {
+		case h.Span.Start <= at:
+			in.Start, level = h.Span.Start, h.Level
+		case h.Level <= level:
+			in.End = h.Span.Start
+			return in
+		}
+	}
+	return in
 }
 
 func headingOver(p *markup.Page, at int) string {

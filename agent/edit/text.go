@@ -301,6 +301,16 @@ func wrapping(text string) string {
 	return b.String()
 }
 
+// inNumber reports whether a match is a part of a number, or of the number of a version: the 3 of 1.2.3, the 1 of 1,000.
+func inNumber(src []byte, sp markup.Span) bool {
+	joined := func(i int) bool {
+		return i > 0 && i+1 < len(src) && (src[i] == '.' || src[i] == ',') && isDigit(src[i-1]) && isDigit(src[i+1])
+	}
+	return joined(sp.Start-1) || joined(sp.End)
+}
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
+
 // inWord reports whether a match is part of a longer word, as a reader sees it: marks of emphasis do not divide words.
 func inWord(src []byte, sp, at markup.Span) bool {
 	first, _ := utf8.DecodeRune(src[sp.Start:sp.End])
@@ -309,6 +319,9 @@ func inWord(src []byte, sp, at markup.Span) bool {
 		return true // half of an operator
 	}
 	if r, n := utf8.DecodeRune(src[sp.End:]); n > 0 && r == last && strings.ContainsRune("&|=<>+", r) {
+		return true
+	}
+	if inNumber(src, sp) {
 		return true
 	}
 	if isWordRune(first) && !unspaced(first) {

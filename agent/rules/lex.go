@@ -107,13 +107,19 @@ func (l *lexer) wordEnd(i int) int {
 	j := i
 	for j < len(l.s) {
 		r, n := utf8.DecodeRuneInString(l.s[j:])
-		if unicode.IsSpace(r) || j > i && (strings.ContainsRune(",;!?()\"“”", r) ||
+		if unicode.IsSpace(r) || j > i && (strings.ContainsRune(",;!?()\"“”", r) && !withinNumber(l.s, j) ||
 			(r == '.' || r == ':') && l.sentences.at(j+n)) {
 			break
 		}
 		j += n
 	}
 	return j
+}
+
+// withinNumber reports whether a comma stands between two digits: 2,5 and 1,000.
+func withinNumber(s string, i int) bool {
+	digit := func(k int) bool { return k >= 0 && k < len(s) && s[k] >= '0' && s[k] <= '9' }
+	return s[i] == ',' && digit(i-1) && digit(i+1)
 }
 
 // sentenceEnds tells where a sentence may end: before a blank, or with marks between. A long run of marks is read once.

@@ -95,6 +95,9 @@ func Parse(prompt string, m *Memory) ([]edit.Operation, error) {
 				pos = p.skip(end)
 				continue
 			}
+			if hole(p.toks[begin:p.sentenceEnd(pos)]) {
+				return nil, unfilled(p.sentence(begin), len(ops) > 0)
+			}
 			var mis *Misunderstanding
 			if op, to, mis = p.byTitle(pos, m); op == nil {
 				if mis == nil {
@@ -106,8 +109,7 @@ func Parse(prompt string, m *Memory) ([]edit.Operation, error) {
 			}
 		}
 		if hole(p.toks[begin:to]) {
-			return nil, &Misunderstanding{Part: p.sentence(begin), Why: "“…” and PAGE stand for words of yours: fill them in", Detail: true,
-				Others: len(ops) > 0}
+			return nil, unfilled(p.sentence(begin), len(ops) > 0)
 		}
 		if why := led.settle(op, m.lead); why != "" {
 			return nil, &Misunderstanding{Part: p.sentence(begin), Why: why, Detail: true, Others: len(ops) > 0}
@@ -134,6 +136,11 @@ func Parse(prompt string, m *Memory) ([]edit.Operation, error) {
 	}
 	m.ops = ops
 	return ops, nil
+}
+
+// unfilled says that a form was sent as a hint shows it.
+func unfilled(part string, others bool) error {
+	return &Misunderstanding{Part: part, Why: "“…” and PAGE stand for words of yours: fill them in", Detail: true, Others: others}
 }
 
 // operation reads the longest form that matches at pos.

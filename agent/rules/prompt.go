@@ -388,7 +388,28 @@ func (p *parser) nearest(from, to int, page string) string {
 	if len(w.paths) == 0 && w.said["everywhere"] {
 		page = "everywhere"
 	}
+	if best = w.placed(best); best == "" {
+		return ""
+	}
 	return strings.Replace(w.fill(best, page), " in everywhere", " everywhere", 1)
+}
+
+// placed is a form with room for each page that is said; empty if it has none, since it would leave out where, or what.
+func (w wording) placed(form string) string {
+	room := 0
+	for _, t := range lex(form) {
+		if t.kind == word && workspace.PathLike(t.text) {
+			room++
+		}
+	}
+	head, everywhere := strings.CutSuffix(form, " everywhere")
+	switch {
+	case room >= len(w.paths):
+		return form
+	case everywhere:
+		return head + " in x.md"
+	}
+	return ""
 }
 
 // restriction is what a sentence restricts an instruction by, if no form says that; a hint without it would say more
@@ -427,7 +448,7 @@ func (w wording) covered(form []token) bool {
 		!(has["typos"] && (w.said["typos"] || w.said["spelling"] || w.said["misspellings"]) && !w.said["typo"]) {
 		return false
 	}
-	return !(has["links"] && (len(w.texts) > 0 || w.said["link"] && !w.said["links"]) && form[0].low == "fix")
+	return !(has["links"] && (len(w.texts) > 0 || w.said["link"]) && form[0].low == "fix")
 }
 
 // A wording is what a sentence says, for comparing it with forms.

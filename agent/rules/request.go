@@ -263,7 +263,8 @@ func (q *reader) before(i int, pronouns bool) operand {
 	}
 	to := i + 1
 	from := to
-	for from > 0 && to-from < 6 && q.toks[from-1].kind == word && bare(q.toks[from-1]) != "" {
+	for from > 0 && to-from < 6 && q.toks[from-1].kind == word && bare(q.toks[from-1]) != "" &&
+		(from == to || !pageFile(q.toks[from-1].text) && !plainURL.MatchString(q.toks[from-1].text)) { // these say where
 		from--
 	}
 	o := operand{from: from, to: to}
@@ -406,6 +407,10 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 		now.texts = lengths(now.texts, old.texts)
 	}
 	old, now = q.unpointed(old, now)
+	if q.severed(old, now) {
+		q.req.Other = true
+		return
+	}
 	if old.literal && now.literal && len(old.texts) == 1 && len(now.texts) == 1 {
 		old.texts[0], now.texts[0] = q.unmarked(old, now)
 	}
@@ -425,11 +430,35 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 	}
 }
 
+// severed reports whether two operands in words are cut off at marks that may be parts of them: at one without a blank
+// ("alpha,beta"), or both at the same one ("Hello, world -> Hello, World").
+func (q *reader) severed(old, now operand) bool {
+	sign := func(o operand, at int) (text string, tight bool) {
+		if o.literal || at < 0 || at >= len(q.toks) || q.toks[at].kind != mark || !strings.Contains(",;!?", q.toks[at].text) {
+			return "", false
+		}
+		t := q.toks[at]
+		return t.text, t.start > 0 && t.end < len(q.src) && !strings.ContainsAny(q.src[t.start-1:t.start]+q.src[t.end:t.end+1], " \t\n")
+	}
+	if !old.literal && old.to > old.from && old.to < len(q.toks) { // "free (for now) -> free (forever)"
+		gap := q.src[q.toks[old.to-1].end:q.toks[old.to].start]
+		if strings.Contains(gap, ")") && strings.Contains(q.src[max(q.toks[old.from].start-1, 0):q.toks[old.to-1].end], "(") {
+			return true
+		}
+	}
+	before, tight := sign(old, old.from-1)
+	behind, tightToo := sign(now, now.to)
+	return tight || tightToo || before != "" && before == behind
+}
+
 // pairs are the ways in which two operands may be meant.
 func (q *reader) pairs(old, now operand, how edit.Cue, cut bool) (out []edit.Pair) {
 	listed := now.to+1 < len(q.toks) && q.toks[now.to].is(",") && q.toks[now.to+1].kind == word && codeWord(q.toks[now.to+1].text) // "the color to 21, 23, 26"
-	for _, o := range old.texts {
+	for i, o := range old.texts {
 		for _, n := range now.texts {
+			if i > 0 && !old.literal && startsWithDigit(n) && !startsWithDigit(o) && startsWithDigit(old.texts[i-1]) { // "2 GB should be 4GB"
+				continue
+			}
 			if first, _, more := strings.Cut(o, " "); more && article(strings.ToLower(first)) && now.article != "" {
 				n = now.article + " " + n
 			}
@@ -447,6 +476,8 @@ func (q *reader) pairs(old, now operand, how edit.Cue, cut bool) (out []edit.Pai
 	}
 	return out
 }
+
+func startsWithDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
 
 // within reports whether a word that a new text is cut off at may belong to it: "a b -> a on b", "a in b -> c in b".
 func (q *reader) within(old, now string, at int, how edit.Cue) bool {
@@ -514,7 +545,7 @@ func fragment(old, now string) bool {
 // lengths adds to a run of words its beginnings that are a slip of the pen away from an old text: what follows them is
 // said of them. "Trity -> Trivy typo".
 func lengths(now, old []string) []string {
-	if len(now) != 1 {
+	if len(now) != 1 || len(old) > 0 && named(old[0]) && named(now[0]) { // two whole names
 		return now
 	}
 	words := strings.Fields(now[0])
@@ -652,7 +683,11 @@ func (q *reader) line(i int) [2]int {
 // arrow reads "a -> b". Where that is all of a line, in words, the whole of each side is looked for first.
 func (q *reader) arrow(i int) {
 	before := len(q.req.Readings)
-	q.add(q.before(i, false), q.behind(i+1), edit.Arrow)
+	old, now := q.before(i, false), q.behind(i+1)
+	if q.chained(old, now) {
+		return
+	}
+	q.add(old, now, edit.Arrow)
 	from, to := q.line(i)[0], q.line(i)[1]
 	for k := i + 2; k < to; k++ {
 		if q.bracketed(k) || issueNumber.MatchString(q.toks[k].text) {
@@ -677,6 +712,11 @@ func (q *reader) arrow(i int) {
 		last.Pairs = slices.Insert(slices.DeleteFunc(last.Pairs, func(p edit.Pair) bool { return p == whole }), 0, whole)
 		last.Whole, last.Literal = true, false
 	}
+}
+
+// chained reports whether two operands of an arrow stand beside another one: a path through menus, or several steps.
+func (q *reader) chained(old, now operand) bool {
+	return now.ok() && now.to < len(q.toks) && arrow(q.toks[now.to].text) || old.ok() && old.from > 0 && arrow(q.toks[old.from-1].text)
 }
 
 // beforePlace are words before a place, which is no part of what is to stand there.
@@ -1013,6 +1053,7 @@ var (
 	heading    = regexp.MustCompile(`(?m)^[ \t]*(?:#{1,6}[ \t]+(.+?)|\*\*(.+?)\*\*:?|([A-Z][^.:\n]{2,50}):)[ \t#]*$`)
 	nowLabel   = regexp.MustCompile(`(?i)^(?:.*\b(?:current|actual|currently|existing|wrong|incorrect|docs say now|before)\b.*)$`)
 	wantLabel  = regexp.MustCompile(`(?i)^(?:.*\b(?:expected|should|proposed|suggested|correct|desired|after|fixed)\b.*)$`)
+	issueLabel = regexp.MustCompile(`(?i)^(?:describe\b.*|description|problem|the problem|issue|the issue|what happened|bug)\??$`)
 	lastPhrase = regexp.MustCompile(`(?s)^.*?:[ \t]*\n+(.+)$`)
 )
 
@@ -1021,8 +1062,8 @@ func (q *reader) sections() {
 	heads := slices.DeleteFunc(heading.FindAllStringSubmatchIndex(q.src, 60), func(h []int) bool { // "The line is:"
 		return h[6] >= 0 && !nowLabel.MatchString(q.src[h[6]:h[7]]) && !wantLabel.MatchString(q.src[h[6]:h[7]])
 	})
-	var now, want string
-	var quotedNow, loose bool
+	var now, want, told string
+	var quotedNow, loose, plain bool
 	for i, h := range heads {
 		end := len(q.src)
 		if i+1 < len(heads) {
@@ -1034,15 +1075,35 @@ func (q *reader) sections() {
 		case body == "" || len(body) > 2*maxOperand:
 		case wantLabel.MatchString(title) && want == "":
 			want = payload(body)
+			plain = len(lex(body)) == 1 || want == onlyLiteral(body) && strings.Contains(strings.ToLower(body), "should ")
 			loose = want == body && slices.ContainsFunc(lex(body), literalToken)
 		case nowLabel.MatchString(title) && now == "":
 			now = payload(body)
 			quotedNow = now != body
+		case issueLabel.MatchString(title) && told == "":
+			told = onlyLiteral(body)
 		}
+	}
+	if now == "" && plain { // the text that the description has is what stands there
+		now = told
 	}
 	if now != "" && want != "" && now != want && !(quotedNow && loose) { // a sentence about it is not what should stand there
 		q.req.Readings = append(q.req.Readings, edit.Reading{Pairs: []edit.Pair{{Old: now, New: want}}, Cue: edit.Should, Literal: true})
 	}
+}
+
+// onlyLiteral is the one text that a section has in quotes; nothing if it has none, or several.
+func onlyLiteral(body string) string {
+	text := ""
+	for _, t := range lex(body) {
+		if literalToken(t) {
+			if text != "" {
+				return ""
+			}
+			text = shown(t)
+		}
+	}
+	return text
 }
 
 var (
@@ -1244,17 +1305,37 @@ func (q *reader) sort(pos, end int) {
 	question := end < len(q.toks) && q.toks[end].is("?") && !polite(q.toks[pos]) && !q.goesOn(end) &&
 		(q.toks[end].end == len(q.src) || strings.ContainsRune(" \t\n)", rune(q.src[q.toks[end].end])))
 	switch {
-	case forbids.MatchString(s), restricts.MatchString(s), q.hedged(pos, end), retracts.MatchString(s), question, conditional(q.toks[pos:end]):
+	case forbids.MatchString(s), restricts.MatchString(s), q.hedged(pos, end), retracts.MatchString(s), question, some(q.toks[pos:end]), conditional(q.toks[pos:end]):
 		q.req.Limit = s
 	case q.more(pos, end):
 		q.req.Other = true
 	}
 }
 
+// some reports whether a sentence means some of all: every second one, all but one.
+func some(toks []token) bool {
+	for i, t := range toks {
+		next := toks[min(i+1, len(toks)-1)].low
+		if (t.low == "every" || t.low == "each") && (ordinals[next] || next == "other") ||
+			t.low == "all" && (next == "but" || i > 0 && almost[toks[i-1].low]) {
+			return true
+		}
+	}
+	return false
+}
+
+var almost = wordSet(`almost nearly not`)
+
 // more reports whether a sentence goes on with another order behind what was read of it.
 func (q *reader) more(pos, end int) bool {
-	for i := end - 1; i > pos && !q.used[i]; i-- {
-		if before := q.toks[i-1].low; q.toks[i].kind == word && verbs[q.toks[i].low] && (before == "and" || before == "then" || before == "also") {
+	for i := end - 1; i > pos && (!q.used[i] || pageFile(q.toks[i].text)); i-- {
+		t, before := q.toks[i], q.toks[i-1]
+		switch {
+		case t.kind != word:
+		case verbs[t.low] && (before.low == "and" || before.low == "then" || before.low == "also"):
+			return true
+		case (t.low == "with" || t.low == "to" || t.low == "by") && i+1 < end && !q.used[i-1] && codeWord(before.text) && codeWord(q.toks[i+1].text) &&
+			!pageFile(before.text) && !pageFile(q.toks[i+1].text): // "…, 8080 with 9090"
 			return true
 		}
 	}

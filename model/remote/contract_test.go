@@ -2,6 +2,8 @@ package remote_test
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -152,6 +154,45 @@ func TestAReplyThatIsCutOffUnseenGetsMoreRoom(t *testing.T) {
 		t.Errorf("asked with %v", limits)
 	}
 }
+
+// A server that does not stream, or refuses with a 200, is heard too.
+func TestAnAnswerInOnePieceIsReadWhateverWasAskedFor(t *testing.T) {
+	for page, want := range map[string]string{
+		`{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"All is well."}}],"usage":{"prompt_tokens":3,"completion_tokens":3}}`: "All is well.",
+		`{"error":{"message":"Your account may not use this model.","code":403}}`:                                                                                    "reported an error (status 200): Your account may not use this model.",
+		`{"detail":"Model is loading"}`:       "Model is loading",
+		`{"choices":[]}`:                      "did not answer with a stream",
+		`<html><title>Sign in</title></html>`: "did not answer with a stream (status 200): the provider did not send an event stream: Sign in",
+		`{"error":{"message":"Unsupported parameter: 'stream_options' is not supported with this model.","code":400}}`: "Learned.",
+	} {
+		m := reach(t, &modeltest.Conversation{}, func(n *remote.Config) {
+			n.Attempts = 1
+			n.Transport = trip(func(r *http.Request) (*http.Response, error) {
+				body, _ := io.ReadAll(r.Body)
+				kind, out := "application/json", page
+				switch {
+				case strings.HasPrefix(page, "<"):
+					kind = "text/html"
+				case want == "Learned." && !strings.Contains(string(body), "stream_options"):
+					out = strings.Replace(`{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"X"}}]}`, "X", want, 1)
+				}
+				return modeltest.Response(200, map[string]string{"Content-Type": kind}, io.NopCloser(strings.NewReader(out))), nil
+			})
+		})
+		reply, err := m.Chat(t.Context(), model.Chat{Turns: []model.Turn{{Role: "user", Text: "x"}}, Once: true})
+		said := reply.Text
+		if err != nil {
+			said = err.Error()
+		}
+		if !strings.Contains(said, want) {
+			t.Errorf("%s: %s", page, said)
+		}
+	}
+}
+
+type trip func(*http.Request) (*http.Response, error)
+
+func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // reach is a model at a provider that is played.
 func reach(t *testing.T, c *modeltest.Conversation, change func(*remote.Config)) *remote.Model {

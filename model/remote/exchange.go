@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"mime"
 	"net"
@@ -47,11 +48,15 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if x.whole && kind == "application/json" {
+	if kind == "application/json" { // also of a server that does not stream, or refuses with a 200
 		resp.Body = &guardedBody{of: x, left: longestStream, whole: true}
 		return resp, nil
 	}
 	if kind != "text/event-stream" {
+		page, _ := io.ReadAll(&guardedBody{of: x, left: longestError, lenient: true, whole: true})
+		if text := plainText(string(bytes.TrimSpace(page))); text != "" {
+			return nil, fmt.Errorf("%w: %s", errStream, text)
+		}
 		return nil, errStream
 	}
 	resp.Body = &guardedBody{of: x, left: longestStream}

@@ -142,6 +142,8 @@ var (
 	pageTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
 	pageHead  = regexp.MustCompile(`(?is)<(head|script|style)\b.*?</(head|script|style)>`)
 	pageTags  = regexp.MustCompile(`(?s)<[^>]*>`)
+
+	bareStatus = regexp.MustCompile(`(?i)^(?:(?:error )?\d{3}\b[ a-z:-]*|error|bad request|unprocessable [a-z]+)$`)
 )
 
 // plainText is what a page or a text says, in one line.
@@ -152,7 +154,16 @@ func plainText(page string) string {
 		if m := pageTitle.FindStringSubmatch(page); m != nil {
 			title = strings.TrimSpace(html.UnescapeString(m[1]))
 		}
-		page = cmp.Or(title, html.UnescapeString(pageTags.ReplaceAllString(pageHead.ReplaceAllString(page, " "), " ")))
+		body := strings.Join(strings.Fields(html.UnescapeString(pageTags.ReplaceAllString(pageHead.ReplaceAllString(page, " "), " "))), " ")
+		more := strings.TrimSpace(strings.TrimPrefix(body, title))
+		switch {
+		case title == "":
+			page = body
+		case more != "" && bareStatus.MatchString(title): // it says no more than the status
+			page = title + ": " + more
+		default:
+			page = title
+		}
 	}
 	return brief.Bytes(strings.Join(strings.Fields(page), " "), 400, "…")
 }

@@ -90,14 +90,33 @@ func (r *Model) converse(ctx context.Context, x *exchange, c model.Chat, text fu
 		defer resp.Body.Close()
 		a := &answer{text: text}
 		if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/json" {
-			data, err := io.ReadAll(resp.Body)
-			if err != nil {
-				return ending{}, err
-			}
-			return r.ended(w, a, w.whole(a, data))
+			err = a.whole(w, resp.Body)
+		} else {
+			err = a.follow(w, newEvents(resp.Body))
 		}
-		return r.ended(w, a, a.follow(w, newEvents(resp.Body)))
+		if errors.As(err, &refused) && refused.status == 0 && a.said == 0 { // a gateway that refuses with a 200
+			refused.status = http.StatusBadRequest
+			if n < negotiations && r.manners.learn(refused, m, body, &c) {
+				continue
+			}
+		}
+		return r.ended(w, a, err)
 	}
+}
+
+// whole reads an answer that came in one piece, or the error in its place.
+func (a *answer) whole(w wire, body io.Reader) error {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	if err := w.whole(a, data); err != nil || a.end.reason != "" {
+		return err
+	}
+	if e := readProblem(0, data); e.given {
+		return e
+	}
+	return errStream
 }
 
 func (r *Model) ended(w wire, a *answer, err error) (ending, error) {

@@ -50,7 +50,7 @@ func (s *Resolver) construct(from string, l markup.Link) Target {
 	case markup.PostBase:
 		return s.below(t, "", p, s.inEach(from, "_posts"), l.From)
 	case markup.SnippetBase:
-		return s.below(t, "", p, append(s.Site.SnippetFolders(), append(s.Sources(from), path.Dir(from))...), l.From)
+		return s.below(t, "", p, slices.Concat(s.Site.SnippetFolders(), s.Sources(from), []string{path.Dir(from)}, s.inEach(from, "snippets"), s.inEach(from, "_snippets")), l.From)
 	}
 	return s.below(t, "", p, s.Sources(from), l.From)
 }

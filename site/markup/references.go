@@ -19,7 +19,7 @@ const (
 	SourceBase              // the site's sources: {% link x.md %}, @/x
 	PartBase                // Jekyll's _includes
 	PostBase                // Jekyll's _posts, without extension
-	SnippetBase             // the folders that MkDocs takes snippets from
+	SnippetBase             // the folders that MkDocs and Mintlify take snippets from
 	HugoBase                // Hugo's ref and relref: the file's folder, the content, or a name that one page has
 	DocBase                 // Sphinx: as FileBase, without extension
 	LabelBase               // Sphinx: a label that some page has
@@ -55,6 +55,9 @@ var constructs = []construct{
 	{[]string{"{!"}, regexp.MustCompile(`\{!>?\s*([^\s{}!]+)\s*!\}`), SnippetBase, true, true, true}, // markdown-include
 	{[]string{"{include}"}, regexp.MustCompile("(?m)^[ \t]*(?:`{3,}|:{3,})\\{include\\}[ \t]+(\\S+)"), FileBase, true, true, false},
 	{[]string{"literalinclude"}, regexp.MustCompile("(?m)^[ \t]*(?:`{3,}|:{3,})\\{literalinclude\\}[ \t]+(\\S+)"), FileBase, true, true, false},
+	{[]string{"<include"}, regexp.MustCompile(`<include(?:\s+(?:lang|meta)=[^>\n]*)?>\s*([^<>\s#]+)`), FileBase, true, false, true},    // Fumadocs
+	{[]string{"<Markdown", "<Code"}, regexp.MustCompile(`<(?:Markdown|Code)\s+src=["']([^"'{}\s]+)["']`), FileBase, true, false, true}, // Fern
+	{[]string{"<Snippet"}, regexp.MustCompile(`<Snippet\s+file=["']([^"'{}\s]+)["']`), SnippetBase, true, false, true},                 // Mintlify
 	{[]string{"{doc}"}, regexp.MustCompile("\\{doc\\}`(?:[^`<\n]*<)?([^`<>\n]+?)>?`"), DocBase, false, false, false},
 	{[]string{"{ref}", "{numref}"}, regexp.MustCompile("\\{(?:num)?ref\\}`(?:[^`<\n]*<)?([^`<>\n]+?)>?`"), LabelBase, false, false, true},
 	{[]string{"{{<", "{{%"}, regexp.MustCompile(`\{\{[<%]\s*(?:rel)?ref\s+(?:path\s*=\s*)?["'\x60]?([^"'\x60\s>%{}]+)`), HugoBase, false, true, false},

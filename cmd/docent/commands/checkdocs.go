@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -96,7 +97,11 @@ func (c docsCheck) run(cmd *cobra.Command) error {
 	if x.Pages() == 0 {
 		return fmt.Errorf("there are no pages in %s: name the folder of the documentation with --docs", c.docs)
 	}
-	r := x.Find(affected.Parse(text), affected.Options{Most: c.most, Docs: folder, Message: message, Alive: git.alive(ctx, folder)})
+	d := affected.Parse(text)
+	if len(d.Files) == 0 && d.Message != "" && !gitText.MatchString(text) {
+		return errors.New("what --diff gives is no diff")
+	}
+	r := x.Find(d, affected.Options{Most: c.most, Docs: folder, Message: message, Alive: git.alive(ctx, folder)})
 	for _, f := range c.formats {
 		var text bytes.Buffer
 		format, file, named := strings.Cut(f, "=")
@@ -117,6 +122,9 @@ func (c docsCheck) run(cmd *cobra.Command) error {
 	}
 	return nil
 }
+
+// gitText matches what git writes of commits that change no file.
+var gitText = regexp.MustCompile(`\A\s*(?:commit [0-9a-f]{7,64}\b|From [0-9a-f]{40})`)
 
 // change is the diff, and what its author says of it.
 func (c docsCheck) change(ctx context.Context, stdin io.Reader) (text, message string, err error) {

@@ -106,6 +106,9 @@ func TestCheckDocs(t *testing.T) {
 		text("", 2, args...)
 	}
 	text("", 1, "--diff", "no-such-branch...HEAD")
+	text("<html><title>404</title></html>\n", 1, "--diff", "-")
+	text("", 0, "--diff", "-")
+	text("commit 0123456789abcdef\nAuthor: A\n\n    empty\n", 0, "--diff", "-")
 	t.Chdir(filepath.Join(dir, "docs")) // paths are those of the repository, wherever one stands
 	if got := text("", 6, "--diff", "HEAD~1..HEAD"); !strings.Contains(got, outdated) {
 		t.Errorf("%s", got)

@@ -11,6 +11,7 @@ import (
 
 	"docent/actors/automation"
 	"docent/agent/affected"
+	"docent/agent/check"
 	"docent/agent/codebase"
 	"docent/api"
 	"docent/forge"
@@ -206,6 +207,9 @@ func (r Repositories) Change(ctx context.Context, source api.Project, from, to s
 		return automation.Change{}, err
 	}
 	diff, commits, err := tree.Since(ctx, from, maxCommits)
+	for i := range commits {
+		commits[i].Subject = check.WithoutSecrets(commits[i].Subject)
+	}
 	return automation.Change{Diff: code.Diff(diff.String()), Commits: commits, Alive: code.Alive(ctx, affected.Diff{}, "")}, err
 }
 

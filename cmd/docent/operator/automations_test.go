@@ -58,10 +58,10 @@ func TestCodeIsReadFromItsRepository(t *testing.T) {
 	if got, want := fmt.Sprint(shown), "[src/README.md src/keep.gen.go src/serve.go src/serve_test.go src/use.go]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	second := commit("feat: more", map[string]string{"src/serve.go": "flag(\"berths\", 12)\n", "src/.env": "K=2\n", "other.go": "y\n",
+	second := commit("feat: more AKIAABCDEFGHIJKLMNOP", map[string]string{"src/serve.go": "flag(\"berths\", 12)\n", "src/.env": "K=2\n", "other.go": "y\n",
 		"src/local.go": "y\n", "src/old/x.go": "y\n"})
 	change, err := r.Change(t.Context(), source, first, second)
-	if err != nil || len(change.Commits) != 1 || change.Commits[0].Subject != "feat: more" {
+	if err != nil || len(change.Commits) != 1 || change.Commits[0].Subject != "feat: more [a secret is left out]" {
 		t.Fatalf("%v, %+v", err, change.Commits)
 	}
 	if got := strings.Count(change.Diff, "diff --git"); got != 1 || !strings.Contains(change.Diff, "+flag(\"berths\", 12)") {
