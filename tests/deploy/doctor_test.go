@@ -51,7 +51,7 @@ func TestTheDoctorBesideARunningServer(t *testing.T) {
 	if err != nil || r.Problems > 0 {
 		t.Errorf("%v: %s", err, out)
 	}
-	harness.Says(t, r, "model big", doctor.OK, "calls tools")
+	harness.Says(t, r, "model big", doctor.OK, "called a tool")
 	harness.Says(t, r, "code host "+p.ID, doctor.OK, "acme/docs")
 	harness.Says(t, r, "public address", doctor.OK, server.URL+" leads to this server")
 	harness.Says(t, r, "proxy buffering", doctor.OK, "part by part")
