@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"docent/internal/background"
+	"docent/internal/brief"
 	"docent/search/page"
 	"docent/site"
 	"docent/site/expand"
@@ -125,7 +126,7 @@ func (u *Update) tellLeft(left map[string][]string) {
 	}
 	if n > 0 {
 		u.broken = append(u.broken, site.Warning{File: strings.SplitN(example, ",", 2)[0],
-			Text: fmt.Sprintf("%d things that %d pages take in cannot be expanded from the repository and are left out: in %s", n, pages, example)})
+			Text: fmt.Sprintf("%s on %s can't be expanded from the repository, such as in %s", brief.Count(n, "placeholder"), brief.Count(pages, "page"), example)})
 	}
 }
 

@@ -83,7 +83,7 @@ func TestReadersSeeThePublishedSiteAndJobsEditItsFiles(t *testing.T) {
 
 	out := harness.Docent(t, "project", "check", p.ID, "--data", data)
 	for _, want := range []string{
-		"5 pages on the site, 4 files; 3 mapped, 1 of the files publish nothing, 2 pages generated",
+		"5 pages on the site, 4 files; 3 mapped, 1 file publishes nothing, 2 pages generated",
 		"Readers are answered from the site, as the project says",
 		site + "/setup/unpack/", "fragment.md", "On the site, and never answered: 2",
 	} {

@@ -134,7 +134,7 @@ func (l languageModels) Names(ctx context.Context, m api.LanguageModel, key, old
 	defer cancel()
 	names, err := remote.Names(ctx, t.Provider, remote.Config{BaseURL: t.BaseURL, Key: t.Key.Value, ExtraHeaders: t.ExtraHeaders})
 	if err != nil {
-		return nil, invalid("model", "can't be chosen from a list ("+err.Error()+"): enter its name")
+		return nil, invalid("model", "the endpoint lists no models: "+err.Error()+". Check the address and the key, or enter the model's name")
 	}
 	return names, nil
 }
