@@ -110,6 +110,11 @@ func (s *Reader) Published(p api.Project) *Published {
 	}
 	m, err := s.mapSite(p, web, commit)
 	s.Report(web.ID, err)
+	if m != nil && len(m.Map.Rows) == 0 {
+		if last, ok := s.LastCollection(web.ID); ok && last.Error != "" {
+			return nil // an index without a page is no reading
+		}
+	}
 	return m
 }
 
