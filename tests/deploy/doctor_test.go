@@ -58,7 +58,7 @@ func TestTheDoctorBesideARunningServer(t *testing.T) {
 	harness.Says(t, r, "journal", doctor.OK, "written to")
 	harness.Says(t, r, "quarantine", doctor.OK, "no job")
 	harness.Says(t, r, "backup", doctor.OK, "copy")
-	harness.Says(t, r, "keys", doctor.OK, "1 projects")
+	harness.Says(t, r, "keys", doctor.OK, "the only project")
 	harness.Says(t, r, "source", doctor.OK, "all 1")
 	harness.Says(t, r, "version", doctor.OK, build.Get().Version)
 
