@@ -169,7 +169,7 @@ func (l *loop) steps(ctx context.Context, task Task, steps []Step) (Result, erro
 		}
 		l.add(first)
 		if !l.llm.Priced() && l.limits.Cost < 1<<61 {
-			l.tell(fmt.Sprintf("No price is known for %s, so the limit on cost can't hold: the one on tokens does", say.OneLine(l.llm.Name(), 100)))
+			l.tell(fmt.Sprintf("No price is known for %s, so only the limit on tokens applies, not the one on cost", say.OneLine(l.llm.Name(), 100)))
 		}
 		l.step = Step{Round: l.step.Round + 1, Commit: task.Tree.Commit(), Spent: l.step.Spent}
 	} else {

@@ -14,6 +14,7 @@ import (
 
 	"docent/api"
 	"docent/internal/background"
+	"docent/internal/brief"
 	"docent/search/page"
 	"docent/site"
 	"docent/site/expand"
@@ -159,7 +160,7 @@ func (u *Update) tellLeft(left map[string][]string) {
 	}
 	if n > 0 {
 		u.broken = append(u.broken, site.Warning{File: strings.SplitN(example, ",", 2)[0],
-			Text: fmt.Sprintf("%d things that %d pages take in cannot be expanded from the repository and are left out: in %s", n, pages, example)})
+			Text: fmt.Sprintf("%s on %s can't be expanded from the repository, such as in %s", brief.Count(n, "placeholder"), brief.Count(pages, "page"), example)})
 	}
 }
 

@@ -110,6 +110,11 @@ func (s *Reader) Published(p api.Project) *Published {
 	}
 	m, err := s.mapSite(p, web, commit)
 	s.Report(web.ID, err)
+	if m != nil && len(m.Map.Rows) == 0 {
+		if last, ok := s.LastCollection(web.ID); ok && last.Error != "" {
+			return nil // an index without a page is no reading
+		}
+	}
 	return m
 }
 
@@ -423,11 +428,11 @@ func (s *Reader) answers(p, web api.Project) string {
 	if m := s.Published(p); m != nil {
 		return m.Why()
 	}
-	text := "Readers are answered from the repository: the site could not be read"
+	text := "Readers are answered from the repository: the site couldn't be read"
 	if last, ok := s.LastCollection(web.ID); ok && last.Error != "" {
 		text += ": " + strings.TrimPrefix(last.Error, "failed: ")
 	}
-	return text + ". It is tried again by itself."
+	return text + ". Docent tries again automatically."
 }
 
 // compare compares a project's source with its published site; nil if that is not read.

@@ -44,7 +44,7 @@ func (s Source) Health() string {
 		text += ": " + s.Collection.Site.String()
 	}
 	if s.Collection.Error != "" {
-		text += "; FAILED: " + s.Collection.Error
+		text += "; FAILED: " + strings.TrimPrefix(s.Collection.Error, "failed: ")
 	}
 	if !s.Next.IsZero() {
 		text += "; again " + s.Next.UTC().Format(minutes)

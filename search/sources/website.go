@@ -43,7 +43,7 @@ type Candidate struct {
 
 // errPrivate refuses an address of a network that is not the public one.
 var errPrivate = errors.New(
-	"the address leads into a private network or to this machine, which is not looked at from a page",
+	"the address is on a private network or on this machine, which the console doesn't read",
 )
 
 func (w Website) client() *http.Client {

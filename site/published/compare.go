@@ -101,8 +101,12 @@ func Compare(m *Map, pages, files []Shown, out []string, docsDir string, withhel
 			c.Silent = append(c.Silent, f.Path)
 		}
 	}
-	c.Summary = fmt.Sprintf("%s on the site, %s; %d mapped, %d of the files publish nothing, %s generated",
-		brief.Count(c.Pages, "page"), brief.Count(c.Files, "file"), c.Mapped, len(c.Silent), brief.Count(len(c.Made), "page"))
+	silent := "1 file publishes nothing"
+	if len(c.Silent) != 1 {
+		silent = fmt.Sprintf("%d files publish nothing", len(c.Silent))
+	}
+	c.Summary = fmt.Sprintf("%s on the site, %s; %d mapped, %s, %s generated",
+		brief.Count(c.Pages, "page"), brief.Count(c.Files, "file"), c.Mapped, silent, brief.Count(len(c.Made), "page"))
 	return c
 }
 

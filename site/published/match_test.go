@@ -71,7 +71,7 @@ func TestPagesAreMappedToTheirFiles(t *testing.T) {
 		[]published.Shown{shown("index.md", host+"/", "a", "b"), shown("guide/moved.md", host+"/guide/moved/"), shown("unused.md", host+"/unused")},
 		[]string{"left/out.md"}, "docs", nil)
 	if len(c.Anchors) != 1 || c.Anchors[0].Says != "#b" || len(c.Silent) != 1 || c.Silent[0] != "unused.md" ||
-		!strings.HasPrefix(c.Summary, "13 pages on the site, 3 files; 2 mapped, 1 of the files publish nothing, 3 pages generated") {
+		!strings.HasPrefix(c.Summary, "13 pages on the site, 3 files; 2 mapped, 1 file publishes nothing, 3 pages generated") {
 		t.Errorf("%+v", c)
 	}
 }

@@ -92,7 +92,7 @@ func TestAModelIsConnectedInTheConsole(t *testing.T) {
 	if status, text, _ = b.Send(page+"/one/house", page+"/save", form); status != 303 {
 		t.Fatalf("its key: %d\n%s", status, text)
 	}
-	test("and it calls tools")
+	test("called a tool")
 	test(" tokens")
 	if got := ask(); got != "The ferry leaves every hour." {
 		t.Errorf("answered %q", got)

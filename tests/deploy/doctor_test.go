@@ -51,14 +51,14 @@ func TestTheDoctorBesideARunningServer(t *testing.T) {
 	if err != nil || r.Problems > 0 {
 		t.Errorf("%v: %s", err, out)
 	}
-	harness.Says(t, r, "model big", doctor.OK, "calls tools")
+	harness.Says(t, r, "model big", doctor.OK, "called a tool")
 	harness.Says(t, r, "code host "+p.ID, doctor.OK, "acme/docs")
 	harness.Says(t, r, "public address", doctor.OK, server.URL+" leads to this server")
 	harness.Says(t, r, "proxy buffering", doctor.OK, "part by part")
 	harness.Says(t, r, "journal", doctor.OK, "written to")
 	harness.Says(t, r, "quarantine", doctor.OK, "no job")
 	harness.Says(t, r, "backup", doctor.OK, "copy")
-	harness.Says(t, r, "keys", doctor.OK, "1 projects")
+	harness.Says(t, r, "keys", doctor.OK, "the only project")
 	harness.Says(t, r, "source", doctor.OK, "all 1")
 	harness.Says(t, r, "version", doctor.OK, build.Get().Version)
 

@@ -12,7 +12,7 @@ import (
 const linkGood = 24 * time.Hour
 
 var errLink = &api.StateError{Kind: api.ErrNotFound,
-	Reason: "this link has been used, has expired or is not whole. Who runs the server gets another one with the command docent console; an owner makes one for a person on the page People"}
+	Reason: "this link has been used, has expired, or is incomplete. Operators get a new one with docent console; owners create one for a person on the page People"}
 
 type enterView struct {
 	Token string
@@ -36,7 +36,7 @@ func (s *handler) showEnter(v *console.Visit) error {
 		}
 		view.For = p.Name
 	}
-	return s.Render(v, "enter", "Enter", view)
+	return s.Render(v, "enter", "Sign in", view)
 }
 
 // enter uses the link up.

@@ -170,7 +170,7 @@ func (f settingsForm) pages() fieldGroup {
 		[]console.Field{
 			f.text("branch", "Branch", p.Branch, "Default: the repository's default branch."),
 			f.text("docsDir", "Documentation folder", p.DocsDir, "Default: the root of the repository."),
-			f.text("siteUrl", "Address of the site", p.SiteURL,
+			f.text("siteUrl", "Public URL", p.SiteURL,
 				"Public URL of the pages. Default: from the site's configuration."),
 			answersField(f.value("answersFrom", string(answering(p)))),
 			siteField(f.value("site", string(p.Site)), ""),

@@ -397,7 +397,7 @@ func (s *handler) showDraft(v *console.Visit) error {
 	}
 	if d.Look == nil {
 		view := setupView{Step: stepProject, ID: d.ID, Draft: d, Task: viewTask(task, d.Path(), setupPath(d.ID, "live"))}
-		return s.Render(v, "setup.looking", "Set up a project", view)
+		return s.Render(v, "setup.looking", "Check the source", view)
 	}
 	return s.projectStep(v, http.StatusOK, d, nil, nil)
 }
@@ -433,16 +433,15 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 	if u, err := url.Parse(look.Check.Address); err == nil && u.Hostname() != "" {
 		domain = u.Hostname()
 	}
-	siteHint := "Public URL of your docs. Sources in answers link here."
+	siteHint := "Where your docs are published. Sources in answers link there, and answers come from its pages if they match the repository."
 	if look.Check.Address != "" {
 		siteHint += " Found in " + look.Check.AddressFrom + "."
 	} else {
-		siteHint += " The site's configuration doesn't have it: without it, sources are paths only."
+		siteHint += " The site's configuration doesn't say. Leave empty if nothing is published yet: sources are then paths."
 	}
 	siteURL := ""
 	if u, err := url.Parse(look.Check.Address); err == nil && !api.ReservedHost(u.Hostname()) {
 		siteURL = look.Check.Address
-		siteHint += " Readers are answered from the published pages, if they are those of the repository. Leave empty to not read the site."
 	}
 	folderHint := "The folder in the repository that holds the pages. Default: its root."
 	if look.Guessed != "" {
@@ -455,10 +454,10 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 				Label:    "Domain",
 				Value:    value("domain", strings.ToLower(domain)),
 				Required: true,
-				Hint:     "Names the project in the assistant's address and in this console: the domain of your documentation, or one word.",
+				Hint:     "Identifies the project in URLs and in this console: the domain of your documentation, or one word.",
 			},
 			{Name: "name", Label: "Name", Value: value("name", string(d.ID)), Hint: "Display name."},
-			{Name: "siteUrl", Label: "Address of the site", Value: value("siteUrl", siteURL), Kind: "url", Hint: siteHint},
+			{Name: "siteUrl", Label: "Public URL", Value: value("siteUrl", siteURL), Kind: "url", Hint: siteHint},
 		},
 		More: []console.Field{
 			{Name: "docsDir", Label: "Documentation folder", Value: value("docsDir", d.Project.DocsDir), Hint: folderHint},
@@ -488,7 +487,7 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 		view.Problems = console.PlaceFaults(view.More, rest)
 	}
 	view.Same = []string{addCommand(d.Project, value("domain", strings.ToLower(domain)))}
-	return s.RenderStatus(v, status, "setup.project", "Set up a project", view)
+	return s.RenderStatus(v, status, "setup.project", "Review the project", view)
 }
 
 // siteField asks for the generator of the site.
@@ -609,10 +608,10 @@ func (s *handler) showIndexing(v *console.Visit) error {
 		Task: viewTask(task, setupPath(d.ID, "indexing"), setupPath(d.ID, "live"))}
 	if task.Failed() {
 		s.drafts.change(d.ID, func(d *draft) { d.added = false }) // it can be tried again
-		return s.Render(v, "setup.failed", "Set up a project", view)
+		return s.Render(v, "setup.failed", "Not added", view)
 	}
 	if task.Running() {
-		return s.Render(v, "setup.indexing", "Set up a project", view)
+		return s.Render(v, "setup.indexing", "Indexing", view)
 	}
 	p, err := s.Catalog.Project(v.Context(), d.ID)
 	if err != nil {
@@ -624,7 +623,7 @@ func (s *handler) showIndexing(v *console.Visit) error {
 		view.Check = viewCheck(*task.Check, 50)
 	}
 	view.Same = []string{"docent project check " + string(p.ID), "docent index " + string(p.ID)}
-	return s.Render(v, "setup.indexed", "Set up a project", view)
+	return s.Render(v, "setup.indexed", "Indexed", view)
 }
 
 // added is the project of the address, for the steps after it was added, and the draft that it came from if the
@@ -652,7 +651,7 @@ func (s *handler) showQuestion(v *console.Visit) error {
 			return api.Named(err, "thread")
 		}
 	}
-	return s.Render(v, "setup.question", "Set up a project", view)
+	return s.Render(v, "setup.question", "The first question", view)
 }
 
 func (s *handler) setupAsk(v *console.Visit) error {
@@ -737,7 +736,7 @@ func (s *handler) showModelStep(v *console.Visit) error {
 			view.Model = m.Name
 		}
 	}
-	return s.Render(v, "setup.model", "Set up a project", view)
+	return s.Render(v, "setup.model", "Connect a model (optional)", view)
 }
 
 // setupKeys are the secrets that the last step shows once.
@@ -756,7 +755,7 @@ func (s *handler) showKeysStep(v *console.Visit) error {
 		view.Command = "DOCENT_KEY=" + console.ShellWord(view.Made.Admin) + " docent job create --wait --url " + console.ShellWord(server) +
 			" --project " + string(p.ID) + " \\\n  'create page trying-docent.md titled \"Trying Docent\" with content: The agent made this page.'"
 	}
-	return s.Render(v, "setup.keys", "Set up a project", view)
+	return s.Render(v, "setup.keys", "Keys", view)
 }
 
 func keyCommands(p api.Project) []string {

@@ -177,7 +177,7 @@ func (s *handler) testModel(v *console.Visit) error {
 	}
 	v.Audit("model.test", name, found)
 	if !well {
-		return v.Done(afterModel(v), name+" cannot be used: "+found)
+		return v.Done(afterModel(v), name+" can't be used: "+found)
 	}
 	return v.Done(afterModel(v), name+": "+found)
 }
@@ -188,7 +188,7 @@ func (s *handler) removeModel(v *console.Visit) error {
 		return err
 	}
 	v.Audit("model.remove", name, "")
-	return v.Done(modelsPath, "The model "+name+" is removed, and its key with it.")
+	return v.Done(modelsPath, "The model "+name+" and its key were removed.")
 }
 
 // formOf asks for a model as it is, or as it was sent.
@@ -212,10 +212,10 @@ func formOf(m api.LanguageModel, sent url.Values, isNew bool) modelForm {
 	var f modelForm
 	if isNew {
 		f.Fields = append(f.Fields, console.Field{Name: "name", Label: "Name", Value: value("name", m.Name), Required: true,
-			Hint: "Its name in projects and in this console."})
+			Hint: "Identifies the model in projects and in this console."})
 	}
 	provider := value("provider", m.Provider)
-	keyHint := "Stored as tokens are: only this server can read it. Your own endpoint may need none."
+	keyHint := "Stored on this server only, and never shown again. Leave empty if your endpoint needs none."
 	switch {
 	case !isNew:
 		keyHint = "Leave empty to keep the stored key."
@@ -232,7 +232,7 @@ func formOf(m api.LanguageModel, sent url.Values, isNew bool) modelForm {
 			{Value: "anthropic", Label: "Anthropic", On: provider == "anthropic"}}},
 		text("base_url", "Address", m.BaseURL, "Leave empty for the provider's own. Otherwise the full URL, such as https://api.example.com/v1."),
 		console.Field{Name: "key", Label: "API key", Kind: "password", Hint: keyHint},
-		console.Field{Name: "model", Label: "Model", Value: value("model", m.Model), Required: true, Hint: "The provider's name for it."},
+		console.Field{Name: "model", Label: "Model", Value: value("model", m.Model), Required: true, Hint: "The name that the provider uses."},
 		console.Field{Name: "answers", Label: "Use for answers, unless a project names another", Kind: "check",
 			On: m.Answers},
 		console.Field{Name: "agent", Label: "Use for jobs, unless a project names another", Kind: "check", On: m.Agent})

@@ -88,8 +88,13 @@ func (l jobLive) ModelHelps() bool {
 	return l.Job.Model == rulesModel && l.Job.Outcome == api.OutcomeNotUnderstood
 }
 
-// Took is how long the model has worked.
-func (l jobLive) Took() string { return l.Spent.Time.Round(100 * time.Millisecond).String() }
+// Took is how long the model has worked; empty if that is no time to speak of.
+func (l jobLive) Took() string {
+	if took := l.Spent.Time.Round(100 * time.Millisecond); took > 0 {
+		return took.String()
+	}
+	return ""
+}
 
 // Cost is what the models have cost.
 func (l jobLive) Cost() string { return fmt.Sprintf("$%.4f", float64(l.Spent.Cost)/1e6) }

@@ -158,7 +158,7 @@ func (c *Caller) Flags(cmd *cobra.Command) {
 	ClientFlags(cmd, &c.Client)
 	flags := cmd.PersistentFlags()
 	flags.String("data", config.Default().Data, "data directory of a server on this machine, used without a key (DOCENT_DATA)")
-	flags.StringVar(&c.Local.Config, "config", os.Getenv(config.EnvPrefix+"CONFIG"), "its configuration file (TOML)")
+	flags.StringVar(&c.Local.Config, "config", os.Getenv(config.EnvPrefix+"CONFIG"), "configuration file of that server (TOML)")
 }
 
 // Authorize gets a key for a project of the server on this machine, if none was given. The project may be named by its id

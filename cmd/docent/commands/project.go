@@ -271,7 +271,7 @@ func printProject(cmd *cobra.Command, asJSON bool, p sources.Project) error {
 	}
 	fmt.Fprintf(out, "project %s: %s, %s at %.12s\n", p.ID, brief.Count(p.Pages, "page"), brief.Count(p.Sections, "section"), p.Commit)
 	if p.Name != "" {
-		fmt.Fprintf(out, "Answers call it %s; --title says otherwise.\n", p.Name)
+		fmt.Fprintf(out, "Answers call the product %s (--title changes this).\n", p.Name)
 	}
 	if p.Address != "" {
 		fmt.Fprintf(out, "Readers find the pages at %s (%s).\n", p.Address, p.AddressFrom)
@@ -280,7 +280,7 @@ func printProject(cmd *cobra.Command, asJSON bool, p sources.Project) error {
 		fmt.Fprintln(out, p.Answers)
 	}
 	if p.LeftOut > 0 {
-		fmt.Fprintf(out, "%s left out, as no page of the site; `docent project check %s` lists what is public and what is not.\n",
+		fmt.Fprintf(out, "%s left out: not part of the site. `docent project check %s` says why.\n",
 			brief.Count(p.LeftOut, "file"), p.ID)
 	}
 	return nil
@@ -290,9 +290,9 @@ func newProjectCheckCommand(o *cli.Operator) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use: "check NAME", Short: "List which pages of a project are public and why, what is left out, and dead links",
-		Long: "Reads the project's documentation as it is now and lists every page that readers can be answered from, with its URL and the rule that\n" +
-			"makes it public; every file that is left out, with the rule and the file that says so; links that lead to no public page or to an anchor that is not there;\n" +
-			"where readers find the site; and what of the site's configuration could not be read.",
+		Long: "Read the project's documentation as it is now and list what readers are answered from: each public page, with its URL and the rule\n" +
+			"that makes it public; each file that is left out, and why; links to pages or anchors that don't exist; the address of the site, and\n" +
+			"how its pages differ from the files; and settings of the site that can't be read.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.Show(o, cmd, operator.OpProjectCheck, operator.ProjectParams{ID: api.ProjectID(name)}, printCheck); err != nil || o.JSON {
 				return err
@@ -331,7 +331,7 @@ func printComparison(w io.Writer, c *published.Comparison, rows func(title strin
 	differ := func(list []published.Difference) func(int) []string {
 		return func(i int) []string { return []string{list[i].URL, list[i].File, list[i].Says} }
 	}
-	rows("On the site, and not known of which file", len(c.Made), mapped(c.Made))
+	rows("On the site, without a known file", len(c.Made), mapped(c.Made))
 	rows("Files that are not on the site", len(c.Silent), func(i int) []string { return []string{c.Silent[i]} })
 	rows("On the site at another address than the generator's rule says", len(c.Addresses), differ(c.Addresses))
 	rows("Anchors by the generator's rule that the site does not have", len(c.Anchors), differ(c.Anchors))

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"docent/actors"
@@ -63,11 +64,24 @@ func (o Inside) Examine(ctx context.Context) []Finding {
 	} else {
 		checks = append(checks, Check{Name: "code host", Limit: 25 * time.Second, Run: o.hostFindings},
 			Check{Name: "model", Limit: 40 * time.Second,
-				Run: func(ctx context.Context) []Finding { return modelFindings(ctx, c) }},
+				Run: func(ctx context.Context) []Finding {
+					return modelFindings(ctx, c, o.connected(ctx), o.Stores.Secrets.Read)
+				}},
 			Check{Name: "embeddings", Limit: 25 * time.Second,
-				Run: func(ctx context.Context) []Finding { return embeddingFindings(ctx, c) }})
+				Run: func(ctx context.Context) []Finding {
+					return embeddingFindings(ctx, c, o.connected(ctx), o.Stores.Secrets.Read)
+				}})
 	}
 	return Examine(ctx, checks).Findings
+}
+
+// connected are the models that were connected in the console; none if the catalog, which has a check of its own, cannot be read.
+func (o Inside) connected(ctx context.Context) []api.LanguageModel {
+	list, err := o.Stores.Catalog.LanguageModels(ctx)
+	if err != nil {
+		return nil
+	}
+	return list
 }
 
 // sandboxFinding is what the commands of checks run in, as this process may have it.
@@ -186,6 +200,9 @@ func judgeKeys(projects []api.Project, keys []api.Key, now time.Time) (found []F
 		}
 	}
 	if len(found) == 0 {
+		if len(projects) == 1 {
+			return append(found, Fine("the only project has an active one"))
+		}
 		found = append(found, Fine("each of the %d projects has an active one", len(projects)))
 	}
 	return found
@@ -219,7 +236,7 @@ func (o Inside) sourceFindings(ctx context.Context) (found []Finding) {
 			}
 			switch {
 			case failed != "":
-				found = append(found, Wrong("docent index "+string(p.ID)+" reads it again and says more", "the last reading failed: %s; what was read before still answers", failed).Of(about))
+				found = append(found, Wrong("docent index "+string(p.ID)+" reads it again and says more", "the last reading failed: %s; what was read before still answers", strings.TrimPrefix(failed, "failed: ")).Of(about))
 			case s.Pages == 0:
 				found = append(found, Wrong("docent project check "+string(p.ID), "it has no public page: no question can be answered").Of(about))
 			case s.Lost != "":

@@ -56,8 +56,18 @@ func TestTheDoctorSaysWhyAModelCannotBeAsked(t *testing.T) {
 			t.Errorf("%+v, want %s with %q", f, c.want, c.text)
 		}
 	}
+	// Of one that was connected in the console, it is said where that is mended.
+	bad := api.LanguageModel{Name: "house", Provider: "openai", BaseURL: playing.URL + "/v1", Model: "m", KeyFile: "file"}
+	f := AskConnected(t.Context(), bad, func(string) (string, error) { return "wrong", nil })
+	if f.Status != Problem || f.Fix != "console, Models, house: enter a valid key" {
+		t.Errorf("%+v", f)
+	}
+	found := modelFindings(t.Context(), config.Config{}, []api.LanguageModel{bad}, func(string) (string, error) { return "right", nil })
+	if len(found) != 1 || found[0].About != "house" || strings.Contains(found[0].Found+found[0].Fix, "[models.") {
+		t.Errorf("%+v", found)
+	}
 	e := config.Config{Embeddings: config.Embeddings{Model: "e", BaseURL: dead}}
-	if f := embeddingFindings(t.Context(), e); len(f) != 1 || f[0].Status != Problem {
+	if f := embeddingFindings(t.Context(), e, nil, nil); len(f) != 1 || f[0].Status != Problem {
 		t.Errorf("%+v", f)
 	}
 }
@@ -71,7 +81,7 @@ func TestTheDoctorLooksAtKeysAndBackups(t *testing.T) {
 		key  api.Key
 		want string
 	}{
-		{api.Key{CreatedAt: *in(-60), LastUsed: in(-1)}, "each of the 1 projects"},
+		{api.Key{CreatedAt: *in(-60), LastUsed: in(-1)}, "the only project has an active one"},
 		{api.Key{CreatedAt: *in(-60)}, "never used"},
 		{api.Key{CreatedAt: *in(-60), LastUsed: in(-1), ExpiresAt: in(3)}, "ends on 2026-05-04"},
 		{api.Key{CreatedAt: *in(-60), LastUsed: in(-1), ExpiresAt: in(-3)}, "no assistant key is active"},

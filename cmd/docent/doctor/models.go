@@ -19,18 +19,49 @@ import (
 	"docent/model/remote"
 )
 
-// modelFindings asks each language model one short question.
-func modelFindings(ctx context.Context, c config.Config) []Finding {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
-		if p := c.Models[name].Provider; p == model.OpenAI || p == model.Anthropic {
-			names = append(names, name)
+// modelFindings asks each language model one short question: those of the configuration and those that were connected in
+// the console, unless one of the configuration takes their place.
+func modelFindings(ctx context.Context, c config.Config, connected []api.LanguageModel, key func(string) (string, error)) []Finding {
+	asks := make(map[string]func() Finding)
+	for name, m := range c.Models {
+		if m.Provider == model.OpenAI || m.Provider == model.Anthropic {
+			asks[name] = func() Finding { return AskModel(ctx, name, m) }
 		}
 	}
-	if len(names) == 0 {
-		return []Finding{Fine("the built-in one answers; no language model is configured")}
+	for _, l := range connected {
+		if _, taken := c.Models[l.Name]; !taken && !l.Embeds {
+			asks[l.Name] = func() Finding { return AskConnected(ctx, l, key) }
+		}
 	}
-	return together(names, func(name string) Finding { return AskModel(ctx, name, c.Models[name]).Of(name) })
+	if len(asks) == 0 {
+		return []Finding{Fine("the built-in one answers; no language model is connected")}
+	}
+	return together(slices.Sorted(maps.Keys(asks)), func(name string) Finding { return asks[name]().Of(name) })
+}
+
+// AskConnected asks a model that was connected in the console one short question, or for one vector. What the doctor would
+// have done in the configuration is done in its form.
+func AskConnected(ctx context.Context, l api.LanguageModel, key func(file string) (string, error)) Finding {
+	m, err := config.Connected(l, key)
+	if err != nil {
+		return Wrong("console, Models, "+l.Name+": enter its key again", "its stored key is not there")
+	}
+	var f Finding
+	if l.Embeds {
+		f = AskEmbeddings(ctx, config.ConnectedEmbeddings(l, m))
+	} else {
+		f = AskModel(ctx, l.Name, m)
+	}
+	form := strings.NewReplacer("in [models."+l.Name+"]", "in its form", "in [embeddings]", "in its form",
+		"in the configuration", "in its form")
+	f.Found, f.Fix = form.Replace(f.Found), form.Replace(f.Fix)
+	if strings.Contains(f.Fix, "in the server's environment") {
+		f.Fix = "enter a valid key"
+	}
+	if f.Fix != "" {
+		f.Fix = "console, Models, " + l.Name + ": " + f.Fix
+	}
+	return f
 }
 
 // A timedTransport says when the first byte of an answer came, and whether it came as a stream.
@@ -101,24 +132,25 @@ func AskModel(ctx context.Context, name string, m config.Model) Finding {
 	if asked.Priced() {
 		used += fmt.Sprintf(", $%.4f", float64(reply.Usage.Cost)/1e6)
 	}
-	speed := fmt.Sprintf("%s answers; the first of it came after %s, all of it after %s (%s)", m.Model,
-		timed.first.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), used)
+	speed := fmt.Sprintf("%s answered in %s, its first part after %s (%s)", m.Model, time.Since(began).Round(time.Millisecond),
+		timed.first.Round(time.Millisecond), used)
 	switch {
 	case len(reply.Calls) == 0:
 		return Doubt("choose a model that calls tools for jobs; a server that streams no calls needs whole = true in [models."+name+"]",
-			"%s, and it called no tool: it can answer readers, and not edit pages", speed)
+			"%s and called no tool: it can answer readers, but not edit pages", speed)
 	case timed.first > 10*time.Second:
 		return Doubt("choose a faster model or endpoint: fallback_after has the built-in model answer meanwhile", "%s", speed)
 	case !timed.stream && !m.Whole:
-		return Doubt("look for the endpoint's setting for streams, or set whole = true in [models."+name+"]", "%s, in one piece: readers wait until an answer is whole", speed)
+		return Doubt("look for the endpoint's setting for streams, or set whole = true in [models."+name+"]", "%s, in one piece: readers wait until an answer is complete", speed)
 	}
 	if manners := asked.Manners(); manners != "" {
 		speed += " (" + manners + ")"
 	}
 	if !asked.Priced() {
-		return Fine("%s, and it calls tools; no price is known for it, so agent_cost and answer_cost cannot hold: set prompt_price and completion_price in [models.%s], or trust in agent_tokens and answer_tokens", speed, name)
+		return Fine("%s and called a tool. No price is known for it, so agent_cost and answer_cost don't apply to it; agent_tokens and answer_tokens do. "+
+			"To limit its cost, set prompt_price and completion_price in [models.%s]", speed, name)
 	}
-	return Fine("%s, and it calls tools", speed)
+	return Fine("%s and called a tool", speed)
 }
 
 // modelFailure says why a model could not be asked.
@@ -155,11 +187,16 @@ func modelFailure(ctx context.Context, m config.Model, err error) Finding {
 	return Wrong("", "%v", err)
 }
 
-func embeddingFindings(ctx context.Context, c config.Config) []Finding {
-	if c.Embeddings.Model == "" {
-		return []Finding{Left("none are configured: searches go by words alone")}
+func embeddingFindings(ctx context.Context, c config.Config, connected []api.LanguageModel, key func(string) (string, error)) []Finding {
+	if c.Embeddings.Model != "" {
+		return []Finding{AskEmbeddings(ctx, c.Embeddings)}
 	}
-	return []Finding{AskEmbeddings(ctx, c.Embeddings)}
+	for _, l := range connected {
+		if l.Embeds {
+			return []Finding{AskConnected(ctx, l, key)}
+		}
+	}
+	return []Finding{Left("none are connected: searches go by words alone")}
 }
 
 // AskEmbeddings asks an endpoint of embeddings for one vector.

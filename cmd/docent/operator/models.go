@@ -134,7 +134,7 @@ func (l languageModels) Names(ctx context.Context, m api.LanguageModel, key, old
 	defer cancel()
 	names, err := remote.Names(ctx, t.Provider, remote.Config{BaseURL: t.BaseURL, Key: t.Key.Value, ExtraHeaders: t.ExtraHeaders})
 	if err != nil {
-		return nil, invalid("model", "can't be chosen from a list ("+err.Error()+"): enter its name")
+		return nil, invalid("model", "the endpoint lists no models: "+err.Error()+". Check the address and the key, or enter the model's name")
 	}
 	return names, nil
 }
@@ -204,14 +204,14 @@ func (l languageModels) Remove(ctx context.Context, name string) error {
 
 // Test asks a model one question that a tool answers.
 func (l languageModels) Test(ctx context.Context, name string) (found string, well bool, err error) {
-	table, configured := l.ops.stores.Config.Models[name]
-	embeddings := l.ops.stores.Config.Embeddings
-	if embeds := name == embeddingsName; embeds && embeddings.Model == "" {
-		return "", false, api.Missing("model")
-	} else if configured = configured || embeds; !embeds {
-		embeddings = config.Embeddings{}
-	}
-	if !configured {
+	ctx, cancel := context.WithTimeout(ctx, modelTrialTime)
+	defer cancel()
+	var f doctor.Finding
+	if m, configured := l.ops.stores.Config.Models[name]; configured {
+		f = doctor.AskModel(ctx, name, m)
+	} else if e := l.ops.stores.Config.Embeddings; name == embeddingsName && e.Model != "" {
+		f = doctor.AskEmbeddings(ctx, e)
+	} else {
 		connected, err := l.ops.stores.Catalog.LanguageModels(ctx)
 		if err != nil {
 			return "", false, err
@@ -220,23 +220,9 @@ func (l languageModels) Test(ctx context.Context, name string) (found string, we
 		if at < 0 {
 			return "", false, api.Missing("model")
 		}
-		if table, err = config.Connected(connected[at], l.ops.stores.Secrets.Read); err != nil {
-			return "Its stored key is not there: enter it again.", false, nil
-		}
-		if connected[at].Embeds {
-			embeddings = config.ConnectedEmbeddings(connected[at], table)
-		}
+		f = doctor.AskConnected(ctx, connected[at], l.ops.stores.Secrets.Read)
 	}
-	ctx, cancel := context.WithTimeout(ctx, modelTrialTime)
-	defer cancel()
-	var f doctor.Finding
-	if embeddings.Model != "" {
-		f = doctor.AskEmbeddings(ctx, embeddings)
-	} else {
-		f = doctor.AskModel(ctx, name, table)
-	}
-	// What the doctor would have done is done in the configuration.
-	return strings.ReplaceAll(f.Found, "in [models."+name+"]", "in its form") + ".", f.Status != doctor.Problem, nil
+	return f.Found + ".", f.Status != doctor.Problem, nil
 }
 
 // UseModels has the server answer with the models that are connected now.

@@ -3,7 +3,7 @@ export const en = {
   title: "Ask the documentation", placeholder: "Search or ask a question", ask: "Ask", askThis: "Ask: {0}", close: "Close", back: "Back to search",
   fresh: "New conversation", stop: "Stop", again: "Answer again", copy: "Copy", copied: "Copied", helpful: "Helpful", unhelpful: "Not helpful",
   why: "What was wrong or missing?", send: "Send", thanks: "Thank you.", sources: "Sources", further: "Ask next", follow: "Ask a follow-up question",
-  searching: "Searching…", found: "{0} results", nothing: "Nothing was found. Ask a question instead.", writing: "Writing…", reconnecting: "Reconnecting…",
+  searching: "Searching…", found: "Results: {0}", nothing: "Nothing was found. Ask a question instead.", writing: "Writing…", reconnecting: "Reconnecting…",
   stopped: "Stopped.", failed: "The connection failed. Try again.", retry: "Try again", notice: "Answers are generated from the documentation and can be wrong.",
   earlier: "Earlier conversations", forget: "Remove them from this browser", about: "About the selected text",
   more: "See also ({0})", contact: "Contact a person",

@@ -13,7 +13,7 @@ dialog::backdrop { background: #0006; }
 .head, .foot { display: flex; gap: .5rem; align-items: center; padding: .6rem .75rem; }
 .head { border-block-end: 1px solid var(--d-edge); }
 .foot { border-block-start: 1px solid var(--d-edge); color: var(--d-dim); font-size: .8125rem; flex-wrap: wrap; }
-h2 { font-size: 1rem; margin: 0; flex: 1; }
+h2 { font-size: 1rem; margin: 0; flex: 1; min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 input, textarea { font: inherit; color: inherit; background: var(--d-paper); border: 1px solid var(--d-dim); border-radius: 8px; padding: .5rem .75rem; inline-size: 100%; min-inline-size: 0; }
 input::placeholder, textarea::placeholder { color: var(--d-dim); opacity: 1; }
 form { display: flex; gap: .5rem; flex: 1; min-inline-size: 0; }
@@ -37,7 +37,7 @@ article { margin-block-end: 1.25rem; }
 .about { border-inline-start: 3px solid var(--d-edge); padding-inline-start: .6rem; color: var(--d-dim); font-size: .875rem; max-block-size: 4.5em; overflow: hidden; margin: 0 0 .5rem; white-space: pre-wrap; }
 .answer > div > :first-child { margin-block-start: 0; }
 .answer p, .answer ul, .answer ol, .answer pre, .answer table, .answer blockquote { margin: 0 0 .75rem; }
-.answer h1, .answer h2, .answer h3, .answer h4 { font-size: 1rem; margin: 1rem 0 .4rem; }
+.answer h1, .answer h2, .answer h3, .answer h4 { font-size: 1rem; margin: 1rem 0 .4rem; white-space: normal; }
 code, pre { font-family: var(--docent-mono, ui-monospace, SFMono-Regular, Menlo, Consolas, monospace); font-size: .85em; background: var(--d-soft); border-radius: 4px; }
 code { padding: .1em .3em; } pre { padding: .6rem .75rem; overflow-x: auto; } pre code { padding: 0; background: none; }
 .code { position: relative; } .code .copy { position: absolute; inset-block-start: .25rem; inset-inline-end: .25rem; font-size: .8125rem; }

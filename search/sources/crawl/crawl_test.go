@@ -320,6 +320,21 @@ func TestSitemapsSayWhichPagesThereAreAndWhichAreUnchanged(t *testing.T) {
 	}
 }
 
+// Sites that are built several times a day say on which day, as MkDocs does.
+func TestAPageThatChangesTwiceOnADayIsReadTwice(t *testing.T) {
+	t.Parallel()
+	site := newSite(t, map[string]string{"/": page("Home", "<p>x</p>"), "/a": page("A", "<p>One.</p>"), "/b": page("B", "<p>One.</p>"),
+		"/sitemap.xml": `<urlset><url><loc>SITE/a</loc><lastmod>` + time.Now().UTC().Format(time.DateOnly) + `</lastmod></url>
+			<url><loc>SITE/b</loc><lastmod>2026-01-01</lastmod></url></urlset>`})
+	site.set(func() { site.header["/sitemap.xml"] = http.Header{"Content-Type": {"application/xml"}} })
+	r := newReading(t, quick())
+	r.crawl(Settings{Start: site.URL})
+	site.set(func() { site.pages["/a"], site.pages["/b"] = page("A", "<p>Two.</p>"), page("B", "<p>Two.</p>") })
+	if got := r.crawl(Settings{Start: site.URL}); got.Changed != 1 || got.Skipped != 1 {
+		t.Errorf("%+v; want /a read again, and /b not", got)
+	}
+}
+
 func TestMarkdownThatLLMsTxtListsIsTakenInPlaceOfHTML(t *testing.T) {
 	t.Parallel()
 	site := newSite(t, map[string]string{

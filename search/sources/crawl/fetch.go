@@ -140,7 +140,7 @@ func (r *run) get(ctx context.Context, u *url.URL, conditions http.Header, limit
 
 // errTarget is told without the address that a name leads to, which says something of the server's network.
 var errTarget = errors.New(
-	"the address leads into a private network or to this machine, which only the operator can allow: --allow-private")
+	"the address is on a private network or on this machine; the operator can allow that with --allow-private")
 
 // pauseOf reads the header Retry-After: seconds, or a time.
 func pauseOf(header string, now time.Time) time.Duration {

@@ -21,7 +21,7 @@ func (r *run) readRobots(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return fmt.Errorf("robots.txt cannot be read, so that nothing is: %w", err)
+			return fmt.Errorf("robots.txt can't be read, so no page is: %w", err)
 		}
 		if resp.code/100 == 3 && resp.location != "" {
 			next, err := at.Parse(resp.location)

@@ -410,7 +410,14 @@ func (r *run) believed(rec *record, it item) bool {
 		return rec.Kind == isPage && r.intact(rec)
 	}
 	return it.listed.lastmod != "" && it.listed.lastmod == rec.LastMod && rec.Why == "" && rec.Kind == isPage &&
-		r.crawler.o.Now().Sub(rec.Checked) < believeLastMod && r.intact(rec)
+		!mayChangeAgain(rec.LastMod, rec.Checked) && r.crawler.o.Now().Sub(rec.Checked) < believeLastMod && r.intact(rec)
+}
+
+// mayChangeAgain reports whether a page may change and keep its lastmod, which often has only a day: whether it was checked
+// before that day had ended everywhere.
+func mayChangeAgain(lastmod string, checked time.Time) bool {
+	day, err := time.Parse(time.DateOnly, lastmod)
+	return err == nil && checked.Before(day.Add(36*time.Hour))
 }
 
 func (r *run) skip(rec *record, it item) error {

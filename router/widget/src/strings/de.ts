@@ -21,7 +21,7 @@ export default {
   further: "Weitere Fragen",
   follow: "Nachfragen",
   searching: "Suche…",
-  found: "{0} Treffer",
+  found: "Treffer: {0}",
   nothing: "Nichts gefunden. Stell stattdessen eine Frage.",
   writing: "Schreibt…",
   reconnecting: "Verbindung wird wiederhergestellt…",

@@ -21,7 +21,7 @@ export default {
   further: "Siguientes preguntas",
   follow: "Hacer otra pregunta",
   searching: "Buscando…",
-  found: "{0} resultados",
+  found: "Resultados: {0}",
   nothing: "No se encontró nada. Haz una pregunta.",
   writing: "Escribiendo…",
   reconnecting: "Reconectando…",

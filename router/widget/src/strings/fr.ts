@@ -21,7 +21,7 @@ export default {
   further: "Questions suivantes",
   follow: "Poser une autre question",
   searching: "Recherche…",
-  found: "{0} résultats",
+  found: "Résultats : {0}",
   nothing: "Rien trouvé. Posez plutôt une question.",
   writing: "Rédaction…",
   reconnecting: "Reconnexion…",

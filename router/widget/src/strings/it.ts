@@ -21,7 +21,7 @@ export default {
   further: "Altre domande",
   follow: "Fai un’altra domanda",
   searching: "Ricerca…",
-  found: "{0} risultati",
+  found: "Risultati: {0}",
   nothing: "Nessun risultato. Fai una domanda.",
   writing: "Scrittura…",
   reconnecting: "Riconnessione…",

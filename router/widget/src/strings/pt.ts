@@ -21,7 +21,7 @@ export default {
   further: "Próximas perguntas",
   follow: "Fazer outra pergunta",
   searching: "Pesquisando…",
-  found: "{0} resultados",
+  found: "Resultados: {0}",
   nothing: "Nada encontrado. Faça uma pergunta.",
   writing: "Escrevendo…",
   reconnecting: "Reconectando…",

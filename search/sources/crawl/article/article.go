@@ -72,6 +72,7 @@ func Read(content []byte, at *url.URL, ours func(*url.URL) bool) (Article, error
 	scripts := first(doc, scriptElement) != nil
 	top, by := mainPart(doc, at)
 	a.Title, a.Trail = brief.Bytes(titleOf(doc, top), maxTitle, ""), trailOf(doc)
+	withoutEdit(top, base, a.Edit)
 	shape(top, base, ours)
 	if n := first(top, anyHeading); n != nil && by == "readability" && n.DataAtom == atom.H2 && headingOf(n) == a.Title {
 		drop(n) // which makes all headings ones of level 2 and below
@@ -111,7 +112,7 @@ func readPage(doc *html.Node, base *url.URL) (p Page) {
 			continue
 		}
 		switch {
-		case n.DataAtom == atom.Link && slices.Contains(strings.Fields(strings.ToLower(attr(n, "rel"))), "canonical"):
+		case n.DataAtom == atom.Link && hasWord(n, "rel", "canonical"):
 			if u := whole(base, attr(n, "href")); p.Canonical == "" && u != nil {
 				p.Canonical = u.String()
 			}
@@ -131,7 +132,7 @@ func readPage(doc *html.Node, base *url.URL) (p Page) {
 		if p.Edit == "" && u != nil && forEditors(n) && published.IsEdit(u.String()) {
 			p.Edit = u.String()
 		}
-		if u == nil || slices.Contains(strings.Fields(strings.ToLower(attr(n, "rel"))), "nofollow") || has(n, "download") {
+		if u == nil || hasWord(n, "rel", "nofollow") || has(n, "download") {
 			continue
 		}
 		if address := u.String(); !seen[address] && len(p.Links) < maxLinks {
@@ -149,7 +150,7 @@ var (
 
 // forEditors reports whether a link says that it leads to the file of the page.
 func forEditors(n *html.Node) bool {
-	return slices.Contains(strings.Fields(strings.ToLower(attr(n, "rel"))), "edit") || editClass.MatchString(attr(n, "class")) ||
+	return hasWord(n, "rel", "edit") || editClass.MatchString(attr(n, "class")) ||
 		editWords.MatchString(attr(n, "title")) || editWords.MatchString(attr(n, "aria-label")) || !longer(n, 100) && editWords.MatchString(text(n))
 }
 

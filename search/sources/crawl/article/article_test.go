@@ -182,3 +182,23 @@ func TestTheLinkToEditAPageIsFound(t *testing.T) {
 		}
 	}
 }
+
+// A link that leads editors to the page's file is no text of the page, however its generator writes it. A link in a
+// sentence, or to another file, is.
+func TestTheLinkToEditAPageIsNoText(t *testing.T) {
+	t.Parallel()
+	const file = "https://codeberg.org/acme/docs/_edit/main/guide/start.md"
+	for _, c := range []struct{ link, want string }{
+		{`<a rel="edit" href="` + file + `">Edit</a>`, "Text.\n"},
+		{`<p><a href="` + file + `" title="Edit this page">✏️ Edit</a></p>`, "Text.\n"},
+		{`<ul><li><a href="` + file + `">Edit this page on Codeberg</a></li></ul>`, "Text.\n"},
+		{`<div class="tools"><a class="edit" href="` + file + `">Improve it</a></div>`, "Text.\n"},
+		{`<p>Then <a href="` + file + `">edit the file</a> by hand.</p>`, "Then [edit the file](" + file + ") by hand.\n\nText.\n"},
+		{`<p><a href="https://github.com/acme/app/blob/main/demo.go">demo.go</a></p>`, "[demo.go](https://github.com/acme/app/blob/main/demo.go)\n\nText.\n"},
+	} {
+		a, err := read(t, `<main><h1>Start</h1>`+c.link+`<p>Text.</p></main>`)
+		if err != nil || string(a.Markdown) != c.want {
+			t.Errorf("%s: %q, %v; want %q", c.link, a.Markdown, err, c.want)
+		}
+	}
+}

@@ -117,6 +117,22 @@ func withoutChrome(top *html.Node) {
 	}
 }
 
+// withoutEdit takes out the link by which the page's file is edited, unless it is part of a sentence.
+func withoutEdit(top *html.Node, base *url.URL, edit string) {
+	for _, n := range all(top, links) {
+		if u := whole(base, attr(n, "href")); u == nil || u.String() != edit || longer(n, 80) || within(n, top, atom.Table) {
+			continue
+		}
+		block := n.Parent
+		for block != nil && block != top && !blocks[block.DataAtom] {
+			block = block.Parent
+		}
+		if hasWord(n, "rel", "edit") || block == top || block != nil && text(block) == text(n) {
+			drop(n)
+		}
+	}
+}
+
 // withoutContents takes out lists of nothing but links to what follows on the page, if they stand before its first section
 // or are named so, with the heading that names them: its table of contents, which answers nothing.
 func withoutContents(top *html.Node) {

@@ -35,6 +35,11 @@ func attr(n *html.Node, key string) string {
 	return ""
 }
 
+// hasWord reports whether an attribute holds a word, in letters of any case.
+func hasWord(n *html.Node, key, word string) bool {
+	return slices.Contains(strings.Fields(strings.ToLower(attr(n, key))), word)
+}
+
 func has(n *html.Node, key string) bool {
 	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == key })
 }

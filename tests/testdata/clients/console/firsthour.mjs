@@ -31,7 +31,7 @@ await step("a project from a git URL is looked at, read and indexed, live", page
   await heading(/^Review/).waitFor();
   await axe(page, "the wizard");
   await page.getByLabel("Domain").fill(domain);
-  await page.getByLabel("Address of the site").fill(`https://${domain}`);
+  await page.getByLabel("Public URL").fill(`https://${domain}`);
   await button("Index docs").click();
   await heading(/is indexed$/).waitFor();
   await page.getByText("Pages", { exact: true }).waitFor();
