@@ -147,7 +147,7 @@ func TestWhatIsPutOverTheUnits(t *testing.T) {
 			t.Errorf("%s\n%s", block[1], said)
 		}
 	}
-	if len(blocks) < 4 {
+	if len(blocks) < 3 {
 		t.Errorf("only %d were found", len(blocks))
 	}
 	units := readUnits(t)

@@ -77,7 +77,7 @@ const fewPages = 12
 
 // front reports whether what a page's headings say is said of the whole project.
 func (s *snapshot) front(r *page.Record) bool {
-	return len(s.pages) <= fewPages || r.Order > 0 || r.AtRoot() || strings.EqualFold(r.FileName(), "faq")
+	return len(s.pages) <= fewPages || r.Order > 0 || r.Begins() || strings.EqualFold(r.FileName(), "faq")
 }
 
 // opener says how well a page, or a section of it, is what an opening is about.

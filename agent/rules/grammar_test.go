@@ -371,25 +371,32 @@ func TestEveryExampleIsUnderstood(t *testing.T) {
 	}
 }
 
-// TestEveryInstructionOfTheDocsIsUnderstood reads the tables of the page on instructions.
+// TestEveryInstructionOfTheDocsIsUnderstood reads the lists of the page on instructions.
 func TestEveryInstructionOfTheDocsIsUnderstood(t *testing.T) {
 	page, err := os.ReadFile("../../docs/agent/instructions.mdx")
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, cells := range regexp.MustCompile(`(?m)^\| [^|]* \| (.*) \|$`).FindAllStringSubmatch(string(page), -1) {
-		for _, code := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
-			prompt := code[1]
-			// what stands at the end of one
-			if strings.HasPrefix(prompt, "in ") || strings.HasPrefix(prompt, "under ") || prompt == "everywhere" {
-				prompt = `replace "a" with "b" ` + prompt
-			}
-			if _, err := Parse(prompt, &Memory{}); err != nil {
-				t.Errorf("%q: %v", prompt, err)
-			}
-			n++
+	check := func(prompt string) {
+		// what stands at the end of one
+		if strings.HasPrefix(prompt, "in ") || strings.HasPrefix(prompt, "under ") || prompt == "everywhere" {
+			prompt = `replace "a" with "b" ` + prompt
 		}
+		if _, err := Parse(prompt, &Memory{}); err != nil {
+			t.Errorf("%q: %v", prompt, err)
+		}
+		n++
+	}
+	forms, rest, _ := strings.Cut(string(page), "\n## Where an instruction works\n")
+	places, _, _ := strings.Cut(rest, "\nName a page")
+	for _, list := range regexp.MustCompile("(?s)```text\n(.*?)\n```").FindAllStringSubmatch(forms, -1) {
+		for prompt := range strings.SplitSeq(list[1], "\n") {
+			check(prompt)
+		}
+	}
+	for _, code := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(places, -1) {
+		check(code[1])
 	}
 	if n < 35 {
 		t.Errorf("only %d instructions", n)

@@ -226,7 +226,7 @@ func (s Suite) example() string {
 		fmt.Sprintf("- Open files: **%.0f** and a few hundred.\n\nThat counts the turn twice, once in the part's cost: it errs on the side of a larger machine.\n", at)
 }
 
-// nodes is what the page on several nodes shows.
+// nodes compares one to three nodes with a single server.
 func (s Suite) nodes() string {
 	part, ok := s["nodes"]
 	if !ok {

@@ -95,12 +95,26 @@ func appendWords(out []word, text string) []word {
 		if analysis.Scheme(text, start, i) {
 			continue
 		}
-		out = append(out, word{text[start:i], start, i})
-		if n := len(out); n-before > 1 && out[n-2].end+1 == start && text[start-1] == ' ' {
-			if closed := analysis.Compound(out[n-2].text, text[start:i]); closed != "" {
-				out[n-2] = word{closed, out[n-2].start, i} // "back up" is a backup
-				out = out[:n-1]
-			}
+		out = closed(text, append(out, word{text[start:i], start, i}), before)
+	}
+	return out
+}
+
+// closed makes one word of the last two if they are written apart: "back up" is a backup, and so is "back it up".
+func closed(text string, out []word, before int) []word {
+	n := len(out)
+	follows := func(i int) bool { return i > before && out[i-1].end+1 == out[i].start && text[out[i-1].end] == ' ' }
+	if !follows(n - 1) {
+		return out
+	}
+	if c := analysis.Compound(out[n-2].text, out[n-1].text); c != "" {
+		out[n-2] = word{c, out[n-2].start, out[n-1].end}
+		return out[:n-1]
+	}
+	if follows(n - 2) {
+		if c := analysis.Parted(out[n-3].text, out[n-2].text, out[n-1].text); c != "" {
+			out[n-3].text = c // what it is done to stays
+			return out[:n-1]
 		}
 	}
 	return out

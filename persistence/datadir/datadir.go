@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"docent/internal/disk"
@@ -90,8 +91,12 @@ func Missing(path string) error {
 }
 
 // Open creates the directory if there is none, and takes its lock, waiting up to patience for a short-lived
-// holder: a command, never a server.
+// holder: a command, or what a killed server has left of itself, never a server that runs.
 func Open(path, command string, patience time.Duration) (*Dir, error) {
+	return open(path, command, patience, time.Sleep)
+}
+
+func open(path, command string, patience time.Duration, pause func(time.Duration)) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, Unwritable(path, fmt.Errorf("make the data directory: %w", err))
 	}
@@ -100,7 +105,7 @@ func Open(path, command string, patience time.Duration) (*Dir, error) {
 	if err != nil {
 		return nil, Unwritable(path, fmt.Errorf("open the data directory's lock: %w", err))
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; pause(20 * time.Millisecond) {
 		err := disk.TryLock(file)
 		if err == nil {
 			break
@@ -113,7 +118,7 @@ func Open(path, command string, patience time.Duration) (*Dir, error) {
 		if text, err := os.ReadFile(name); err == nil {
 			_ = json.Unmarshal(text, &holder) // it may be half written; then the holder is not named
 		}
-		if holder.Command == Server || time.Now().After(deadline) {
+		if holder.Command == Server && runs(holder.PID) || time.Now().After(deadline) {
 			file.Close()
 			return nil, &LockedError{Path: path, Holder: holder}
 		}
@@ -135,6 +140,13 @@ func Open(path, command string, patience time.Duration) (*Dir, error) {
 		return nil, fmt.Errorf("write the data directory's lock: %w", err)
 	}
 	return &Dir{Path: path, lock: file}, nil
+}
+
+// runs reports whether a process is there. A child that a killed server was just starting has the server's open files until its
+// program begins, and so the lock.
+func runs(pid int) bool {
+	p, err := os.FindProcess(pid)
+	return err == nil && !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // lockLength is how many bytes the lock's text has at least.

@@ -132,7 +132,8 @@ type Tokenizer struct {
 
 type plainWord struct {
 	text       string
-	start, end int
+	start, end int    // with the pronoun behind it
+	pronoun    string // which may stand within a compound: "back it up"
 }
 
 var tokenizers = sync.Pool{New: func() any { return &Tokenizer{stemmers: make(map[string]*stemmer)} }}
@@ -273,7 +274,7 @@ func (a *Tokenizer) name(text string, begin, start, end, at int, stem *stemmer, 
 	if len(a.cuts) == 2 && begin == start && a.cuts[1] == len(word) {
 		low := Fold(word)
 		emit(Token{Term: stem.of(low), Surface: low, At: at, Start: start, End: end})
-		a.compound(text, plainWord{low, start, end}, at, stem, emit)
+		a.compound(text, plainWord{text: low, start: start, end: end}, at, stem, emit)
 		return at + 1
 	}
 	a.before = plainWord{}
@@ -304,8 +305,15 @@ func (a *Tokenizer) name(text string, begin, start, end, at int, stem *stemmer, 
 // compound emits the closed form of a word and the one before it, if these make one.
 func (a *Tokenizer) compound(text string, word plainWord, at int, stem *stemmer, emit func(Token)) {
 	if b := a.before; stem.single && b.end+1 == word.start && b.end > 0 && text[b.end] == ' ' {
-		if closed := Compound(b.text, word.text); closed != "" {
-			emit(Token{Term: stem.of(closed), Surface: closed, At: at - 1, Covers: 2, Start: b.start, End: word.end})
+		covers := 2
+		if b.pronoun != "" {
+			covers = 3
+		} else if pronouns[word.text] {
+			a.before.end, a.before.pronoun = word.end, word.text
+			return
+		}
+		if closed := Parted(b.text, b.pronoun, word.text); closed != "" {
+			emit(Token{Term: stem.of(closed), Surface: closed, At: at + 1 - covers, Covers: covers, Start: b.start, End: word.end})
 		}
 	}
 	a.before = word

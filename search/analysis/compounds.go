@@ -288,6 +288,18 @@ func Compound(first, second string) string {
 	return firsts[Fold(first)]
 }
 
+// pronouns may stand within a compound: "back it up".
+var pronouns, things = setOf(`it this that them these me us you everything myself yourself`), setOf(`it this that these everything`)
+
+// Parted is the closed form of a verb and its particle with a pronoun between them, if there is one. Somebody is logged in;
+// "log it in" goes on.
+func Parted(first, pronoun, second string) string {
+	if pronoun != "" && !pronouns[pronoun] || second == "in" && things[pronoun] {
+		return ""
+	}
+	return Compound(first, second)
+}
+
 // prefixes may stand before a hyphen or be a part of the word: "re-index" and "reindex".
 var prefixes = setOf("auto co e inter meta micro multi non over pre re sub super un under")
 

@@ -14,6 +14,7 @@ func TestCompoundsHaveTheirClosedForm(t *testing.T) {
 		"log in": "login", "who has logged in": "login", "Log-in page": "login", "logging out": "logout", "signing in": "signin",
 		"the request timed out": "timeout", "time-outs": "timeout", "roll it out, then roll back": "rollback", "nodes fail over": "failov",
 		"set up a proxy": "setup", "setting up": "setup", "shutting down": "shutdown", "host names": "hostnam", "web hooks": "webhook",
+		"How do I back it up?": "backup", "set this up": "setup", "it logged me in": "login", "rolling that back": "rollback", "Shut it down": "shutdown",
 		"re-index": "reindex", "sub-domains": "subdomain",
 	} {
 		var got []string
@@ -26,7 +27,7 @@ func TestCompoundsHaveTheirClosedForm(t *testing.T) {
 			t.Errorf("%q has the terms %q, not %s, and %d of %d parts", text, got, want, covered, parts)
 		}
 	}
-	for _, text := range []string{"the logs in the console", "Give it back. Up to you", "back, up", "dry-run", "back up"} {
+	for _, text := range []string{"the logs in the console", "Give it back. Up to you", "log it in the console", "back it, up", "back this it up", "back, up", "dry-run", "back up"} {
 		language := "en"
 		if text == "back up" {
 			language = "de"

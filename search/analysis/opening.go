@@ -46,6 +46,7 @@ var openings = []struct {
 		set setup guide new user beginner`), nil},
 	{Start, setOf(`first`), setOf(`step steps quick`), setOf(`step steps`)},
 	{Install, setOf(`install installed installing installation download downloading`), setOf(`set setup guide`), nil},
+	{Install, setOf(`set setup setting`), nil, setOf(`up setup`)},
 	{Example, setOf(`example examples sample samples demo demos`), setOf(`code simple basic full complete working`), nil},
 	{Price, setOf(`cost costs price prices pricing free fee fees plans expensive`), setOf(`much money month year charge plan pay
 		paid`), nil},

@@ -6,7 +6,7 @@ func TestOpenings(t *testing.T) {
 	for question, want := range map[string]Opening{
 		"How do I get started?": Start, "Where do I begin?": Start, "getting started": Start, "first steps with Acme": Start,
 		"How do I use it?": Start, "How can I use Acme?": Start,
-		"How do I install Acme?": Install, "installation": Install, "Where can I download it?": Install,
+		"How do I install Acme?": Install, "installation": Install, "Where can I download it?": Install, "How do I set it up?": Install, "setup": Install,
 		"What is Acme?": About, "What's Acme": About, "what does acme do": About, "What can it do?": About, "How does it work?": About,
 		"Who is Acme for?":     About,
 		"Is there an example?": Example, "show me some sample code": Example,
@@ -18,7 +18,7 @@ func TestOpenings(t *testing.T) {
 		"How do I get started with webhooks?": NoOpening, "How do I install the plugin?": NoOpening, "What is a webhook?": NoOpening,
 		"How much memory does it need?": NoOpening, "How do I pay with Bitcoin?": NoOpening, "Which version of Go is needed?": NoOpening,
 		"What is the meaning of life?": NoOpening, "Does Acme support plugins?": NoOpening, "Was ist Acme?": NoOpening, "": NoOpening,
-		"How do I change the license key?": NoOpening, "What is the default?": NoOpening, "How do I use Redis?": NoOpening,
+		"How do I change the license key?": NoOpening, "What is the default?": NoOpening, "How do I use Redis?": NoOpening, "How do I set up webhooks?": NoOpening, "Can it be set?": NoOpening,
 	} {
 		if got := OpeningOf(question, "Acme"); got != want {
 			t.Errorf("%q is %q, not %q", question, got, want)

@@ -28,10 +28,15 @@ func (r *Record) Fit(kind analysis.Opening) float64 {
 
 // FitOf says how well a heading of the page does: "Installation" of a page about something else is how to install that.
 func (r *Record) FitOf(kind analysis.Opening, heading string) float64 {
-	if r.AtRoot() || kind.Fit(r.Title) > 0 {
+	if r.Begins() || kind.Fit(r.Title) > 0 {
 		return kind.Fit(heading)
 	}
 	return kind.Fit(r.Title + " " + heading)
+}
+
+// Begins reports whether what a page's headings say is said of the whole project: it is where readers begin.
+func (r *Record) Begins() bool {
+	return r.AtRoot() || r.Order == 1 || analysis.Start.Fit(r.Title) >= 0.9 && strings.Count(strings.Trim(r.Shown, "/"), "/") <= 1
 }
 
 // AtRoot reports whether a page is the one that a site begins with.

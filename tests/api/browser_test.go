@@ -119,43 +119,6 @@ func TestPagesInABrowser(t *testing.T) {
 	}
 }
 
-// TestThePageWithoutALibraryIsAsDocumented holds the documented code against the page that the browser test uses.
-func TestThePageWithoutALibraryIsAsDocumented(t *testing.T) {
-	t.Parallel()
-	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join("../..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
-	unindented := func(text string) string {
-		var b strings.Builder
-		for line := range strings.Lines(text) {
-			b.WriteString(strings.TrimSpace(line) + "\n")
-		}
-		return b.String()
-	}
-	page := unindented(read("examples/plain-chat/index.html"))
-	document := read("docs/assistant/without-a-library.mdx")
-	blocks := 0
-	for {
-		_, rest, found := strings.Cut(document, "```js\n")
-		if !found {
-			break
-		}
-		block, rest, _ := strings.Cut(rest, "```")
-		if !strings.Contains(page, unindented(block)) {
-			t.Errorf("the page has no code like the documented\n%s", block)
-		}
-		document = rest
-		blocks++
-	}
-	if blocks == 0 {
-		t.Error("no code is documented")
-	}
-}
-
 // A seenRequest is a request that went to the server, and what became of it.
 type seenRequest struct {
 	Method  string      `json:"method"`

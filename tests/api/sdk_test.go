@@ -91,7 +91,7 @@ func TestThePageAboutClientsRuns(t *testing.T) {
 	}
 	dir := harness.WriteFiles(t, map[string]string{
 		"go.mod": "module example.com/theirs\n\ngo 1.26\n\nrequire docent v0.0.0\n\nreplace docent => " + checkout + "\n",
-		"main.go": "package main\n\nimport (\n\"context\"\n\"errors\"\n\"fmt\"\n\"log\"\n\"os\"\n\"time\"\n\n\"docent/api/client\"\n)\n\n" +
+		"main.go": "package main\n\nimport (\n\"context\"\n\"errors\"\n\"fmt\"\n\"log\"\n\"os\"\n\n\"docent/api/client\"\n)\n\n" +
 			"func main() {\n" + block("go") + "}\n",
 	})
 	theirs := exec.CommandContext(t.Context(), "go", "vet", ".")

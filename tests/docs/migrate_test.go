@@ -14,32 +14,32 @@ import (
 var hosted = []struct {
 	operation string
 	here      string // the id of ours; empty if there is none
-	note      string // what is more here, or why there is none
+	note      string // what differs, or why there is none
 }{
 	{"POST /v1/project/update/{projectId}", "startUpdate", ""},
 	{"GET /v1/project/update-status/{statusId}", "updateStatus", ""},
 	{"POST /v1/project/preview/{projectId}", "", "pull requests show their diff; your site's host has previews"},
-	{"POST /v2/agent/{projectId}/job", "createJob", "`asDraft`, `model`, `dryRun`, `Idempotency-Key`; `title`, `message`, `outcome`"},
-	{"GET /v2/agent/{projectId}/job/{id}", "readJob", "`wait` and `If-None-Match`"},
-	{"POST /v2/agent/{projectId}/job/{id}/message", "followUp", "`Idempotency-Key`; a new pull request after a merge"},
-	{"POST /v1/agent/{projectId}/job", "createSession", "`Idempotency-Key`; a repeat within ten seconds is the same job"},
+	{"POST /v2/agent/{projectId}/job", "createJob", ""},
+	{"GET /v2/agent/{projectId}/job/{id}", "readJob", ""},
+	{"POST /v2/agent/{projectId}/job/{id}/message", "followUp", ""},
+	{"POST /v1/agent/{projectId}/job", "createSession", ""},
 	{"GET /v1/agent/{projectId}/job/{id}", "readSession", ""},
-	{"GET /v1/agent/{projectId}/jobs", "listSessions", "`skip` and `take`"},
-	{"POST /discovery/v1/assistant/{domain}/message", "askV1", "`threadKey`; the answer can be resumed"},
-	{"POST /discovery/v2/assistant/{domain}/message", "askV2", "`threadKey`; the answer can be resumed"},
-	{"POST /discovery/v1/search/{domain}", "search", "`currentPath`; more in `metadata`"},
+	{"GET /v1/agent/{projectId}/jobs", "listSessions", ""},
+	{"POST /discovery/v1/assistant/{domain}/message", "askV1", ""},
+	{"POST /discovery/v2/assistant/{domain}/message", "askV2", ""},
+	{"POST /discovery/v1/search/{domain}", "search", ""},
 	{"POST /discovery/v1/page/{domain}", "readPage", ""},
-	{"GET /v1/analytics/{projectId}/assistant", "listConversations", "`messageId`, `caller`, `channel`, `model`, `rating`, `totals`; no `queryCategory`"},
-	{"GET /v1/analytics/{projectId}/assistant/threads/{threadId}", "readThread", "what was replaced"},
-	{"GET /v1/analytics/{projectId}/assistant/caller-stats", "callerStats", "`callers`, one by one"},
-	{"GET /v1/analytics/{projectId}/searches", "listSearches", "`results`; no `ctr` and `topClickedPage`"},
-	{"GET /v1/analytics/{projectId}/feedback", "listFeedback", "`rating`, `query`, `threadId`; only feedback on answers"},
-	{"GET /v1/analytics/{projectId}/feedback/by-page", "listPageFeedback", "only feedback on answers, by cited page"},
+	{"GET /v1/analytics/{projectId}/assistant", "listConversations", ""},
+	{"GET /v1/analytics/{projectId}/assistant/threads/{threadId}", "readThread", ""},
+	{"GET /v1/analytics/{projectId}/assistant/caller-stats", "callerStats", ""},
+	{"GET /v1/analytics/{projectId}/searches", "listSearches", ""},
+	{"GET /v1/analytics/{projectId}/feedback", "listFeedback", "only feedback on answers"},
+	{"GET /v1/analytics/{projectId}/feedback/by-page", "listPageFeedback", "only feedback on answers"},
 	{"GET /v1/analytics/{projectId}/views", "", "your site's own analytics count views"},
-	{"GET /v1/analytics/{projectId}/visitors", "", "as above"},
+	{"GET /v1/analytics/{projectId}/visitors", "", "your site's own analytics count views"},
 	{"POST /v1/static-export/jobs", "", "`docent llms` writes the pages as Markdown"},
-	{"GET /v1/static-export/jobs/{jobId}", "", "as above"},
-	{"POST /v1/static-export/jobs/{jobId}/bundle", "", "as above"},
+	{"GET /v1/static-export/jobs/{jobId}", "", "`docent llms` writes the pages as Markdown"},
+	{"POST /v1/static-export/jobs/{jobId}/bundle", "", "`docent llms` writes the pages as Markdown"},
 	{"POST /v1/workflow/{projectId}/{workflowSchemaId}/trigger", "", "`docent automation run`, and the console"},
 }
 
@@ -52,30 +52,38 @@ func migration(t *testing.T) string {
 			ours[o.ID] = o
 		}
 	}
-	var b strings.Builder
-	b.WriteString("| Hosted | Here | |\n| --- | --- | --- |\n")
-	for _, h := range hosted {
-		if h.here == "" {
-			fmt.Fprintf(&b, "| `%s` | not there | %s |\n", h.operation, h.note)
-			continue
+	lists := map[string]string{}
+	for i, h := range hosted {
+		kind := "Not there"
+		if h.here != "" {
+			o, ok := ours[h.here]
+			if !ok {
+				t.Fatalf("%s: there is no operation %s", h.operation, h.here)
+			}
+			if at := o.Method + " " + o.Path; at != h.operation {
+				t.Errorf("%s is here at %s", h.operation, at)
+			}
+			kind = "The same"
+			if o.Deprecated {
+				kind = "The same, but deprecated"
+			}
 		}
-		o, ok := ours[h.here]
-		if !ok {
-			t.Fatalf("%s: there is no operation %s", h.operation, h.here)
+		item := "- "
+		if i > 0 && h.note != "" && h.note == hosted[i-1].note { // on the line of the one before
+			lists[kind] = strings.TrimSuffix(lists[kind], ": "+h.note+"\n")
+			item = ", "
 		}
-		if at := o.Method + " " + o.Path; at != h.operation {
-			t.Errorf("%s is here at %s", h.operation, at)
-		}
-		what := "the same"
+		item += "`" + h.operation + "`"
 		if h.note != "" {
-			what = "extended"
+			item += ": " + h.note
 		}
-		if o.Deprecated {
-			what += ", deprecated"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", h.operation, what, h.note)
+		lists[kind] += item + "\n"
 	}
-	return b.String()
+	var b strings.Builder
+	for _, kind := range []string{"The same", "The same, but deprecated", "Not there"} {
+		fmt.Fprintf(&b, "%s:\n\n%s\n", kind, lists[kind])
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // TestMigrationNamesEveryOperation holds the page for those who come from the hosted platform against the API's
@@ -89,7 +97,7 @@ func TestMigrationNamesEveryOperation(t *testing.T) {
 	head, rest, ok1 := strings.Cut(string(text), "writes them again */}\n")
 	_, tail, ok2 := strings.Cut(rest, "{/* end of operations */}")
 	if !ok1 || !ok2 {
-		t.Fatal("the page has lost the marks around its tables")
+		t.Fatal("the page has lost the marks around its lists")
 	}
 	want := head + "writes them again */}\n\n" + migration(t) + "\n{/* end of operations */}" + tail
 	if *harness.Update {

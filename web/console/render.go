@@ -122,11 +122,11 @@ func (p page) Side() bool { return p.Nav || p.Name == "manual" }
 var help = map[string]string{
 	"account": "console/people", "analytics": "console/analytics", "audit": "console/people", "authorize": "assistant/mcp", "automation": "agent/automations",
 	"automations": "agent/automations", "connect": "api/outgoing-webhooks", "conversations": "console/conversations",
-	"forget": "console/conversations", "gap": "console/gaps", "gaps": "console/gaps", "hooks": "api/outgoing-webhooks", "job": "concepts/jobs#in-the-console",
-	"jobs": "concepts/jobs#in-the-console", "keys": "api/keys#in-the-console", "models": "deploy/models", "overview": "console#overview",
+	"forget": "console/conversations", "gap": "console/gaps", "gaps": "console/gaps", "hooks": "api/outgoing-webhooks", "job": "api/agent#in-the-console",
+	"jobs": "api/agent#in-the-console", "keys": "api/keys#in-the-console", "models": "deploy/models", "overview": "console#overview",
 	"people": "console/people", "playground": "console/playground", "projects": "console", "pull": "agent/pull-requests#on-the-built-in-code-host", "pulls": "agent/pull-requests#on-the-built-in-code-host",
-	"reference": "api/overview", "report": "console/report", "settings": "concepts/projects#check-change-or-remove-a-project", "setup": "console/setup",
-	"sources": "deploy/sources#in-the-console", "system": "console/system", "thread": "console/conversations", "webhook": "api/webhooks",
+	"reference": "api/overview", "report": "console/analytics#weekly-report", "settings": "concepts/projects#check-change-or-remove-a-project", "setup": "console#add-a-project",
+	"sources": "deploy/sources#in-the-console", "system": "console#system", "thread": "console/conversations", "webhook": "api/updates",
 	"widget": "assistant/widget",
 }
 

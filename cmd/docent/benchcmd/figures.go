@@ -15,8 +15,7 @@ import (
 )
 
 // figurePages are the pages of the repository that show what the load suite has measured.
-var figurePages = []string{"README.md", "docs/operate/load.mdx", "docs/deploy/cluster.mdx",
-	curvesFolder + "/load-suite.md"}
+var figurePages = []string{"README.md", "docs/operate/load.mdx", curvesFolder + "/load-suite.md"}
 
 const curvesFolder = "docs/measurements"
 

@@ -23,29 +23,29 @@ import (
 type Config struct {
 	Data           string   `toml:"data" flag:"data" usage:"data directory, used by one process at a time"`
 	Listen         string   `toml:"listen" flag:"listen" usage:"address to listen on, HOST:PORT"`
-	PublicURL      string   `toml:"public_url" flag:"public-url" usage:"public address of the server; links begin with it"`
-	BackupDir      string   `toml:"backup_dir" usage:"folder for the console's backups; empty: beside the data directory, with -backups after its name"`
+	PublicURL      string   `toml:"public_url" flag:"public-url" usage:"public address; links begin with it"`
+	BackupDir      string   `toml:"backup_dir" usage:"folder for the console's backups; empty: the data directory's name and -backups"`
 	CatalogDSN     string   `toml:"catalog_dsn" flag:"catalog-dsn" usage:"catalog database: postgres://…, or empty for SQLite in the data directory"`
-	Journal        string   `toml:"journal" flag:"journal" usage:"where jobs and threads are stored: bbolt (a file in the data directory), or postgres (catalog_dsn; several nodes can share it)"`
-	NodeName       string   `toml:"node_name" flag:"node-name" usage:"with journal = postgres: this node's name; empty for the machine's"`
-	NodeListen     string   `toml:"node_listen" flag:"node-listen" usage:"with journal = postgres: address for other nodes, HOST:PORT; empty for a single node"`
+	Journal        string   `toml:"journal" flag:"journal" usage:"where jobs and threads are stored: bbolt (a file in the data directory), or postgres (catalog_dsn, for several nodes)"`
+	NodeName       string   `toml:"node_name" flag:"node-name" usage:"this node's name; empty: the machine's"`
+	NodeListen     string   `toml:"node_listen" flag:"node-listen" usage:"HOST:PORT for other nodes (journal = postgres); empty: a single node"`
 	NodeAddress    string   `toml:"node_address" flag:"node-address" usage:"HOST:PORT under which other nodes reach node_listen, if different"`
 	LogLevel       string   `toml:"log_level" flag:"log-level" usage:"debug, info, warn or error"`
 	LogFormat      string   `toml:"log_format" flag:"log-format" usage:"text or json"`
 	TrustedProxies []string `toml:"trusted_proxies" usage:"addresses or CIDR ranges whose X-Forwarded-For is trusted"`
-	MetricsFrom    []string `toml:"metrics_from" usage:"addresses or CIDR ranges that read /metrics without a key; others need an admin key"`
+	MetricsFrom    []string `toml:"metrics_from" usage:"addresses or CIDR ranges that read /metrics without an admin key"`
 
-	TLSCert         string   `toml:"tls_cert" flag:"tls-cert" usage:"PEM file with the certificate and its chain; reloaded when it changes"`
+	TLSCert         string   `toml:"tls_cert" flag:"tls-cert" usage:"PEM file with certificate and chain; reloaded when it changes"`
 	TLSKey          string   `toml:"tls_key" flag:"tls-key" usage:"PEM file with the key of tls_cert"`
-	ACMEDomains     []string `toml:"acme_domains" usage:"names to get certificates for by ACME"`
+	ACMEDomains     []string `toml:"acme_domains" usage:"names to get ACME certificates for"`
 	ACMEEmail       string   `toml:"acme_email" usage:"contact address for the authority"`
 	ACMEDirectory   string   `toml:"acme_directory" usage:"directory URL of the authority; empty: Let's Encrypt"`
-	ACMERoot        string   `toml:"acme_ca_root" usage:"PEM file with the root of your own authority; empty: the system's"`
-	ACMEAcceptTerms bool     `toml:"acme_accept_terms" usage:"agree to the authority's terms of service; required for ACME"`
+	ACMERoot        string   `toml:"acme_ca_root" usage:"PEM file of your own authority's root; empty: the system's"`
+	ACMEAcceptTerms bool     `toml:"acme_accept_terms" usage:"agree to the authority's terms of service; required"`
 	RedirectListen  string   `toml:"redirect_listen" flag:"redirect-listen" usage:"HOST:PORT for plain HTTP: redirects to https and answers a certificate authority"`
 	HSTS            Duration `toml:"hsts" usage:"how long browsers use only TLS (Strict-Transport-Security); 0: off, as by default behind a TLS proxy"`
 
-	OperatorListen string `toml:"operator_listen" usage:"private listener for operators, HOST:PORT or unix:PATH: metrics, health and /debug, without a key"`
+	OperatorListen string `toml:"operator_listen" usage:"private HOST:PORT or unix:PATH for operators: metrics, health and /debug, without a key"`
 
 	Model  string           `toml:"default_model" usage:"model of projects that name none: builtin, or a name from [models]"`
 	Models map[string]Model `toml:"models"`
@@ -59,7 +59,7 @@ type Config struct {
 	Limits api.Limits `toml:"limits"`
 
 	Checks       map[string]CheckConfig `toml:"checks"`
-	CheckSandbox string                 `toml:"check_sandbox" usage:"sandbox of [checks] commands: auto (the first that this machine has, else they are refused), or none (all rights of the server's user)"`
+	CheckSandbox string                 `toml:"check_sandbox" usage:"sandbox of [checks]: auto (the first that this machine has, else refused), or none (all rights of the server's user)"`
 
 	OIDC OIDC `toml:"oidc"`
 
@@ -67,7 +67,7 @@ type Config struct {
 
 	MaxBody        int64    `toml:"max_body" usage:"maximum bytes of a request body"`
 	MaxRequests    int      `toml:"max_requests" usage:"maximum requests in progress or waiting, without streams; more get 503"`
-	MaxClientShare int      `toml:"max_client_share" usage:"percent of what is left (connections, requests, streams, MCP sessions, a key's month) that one client address may use; 100: no limit"`
+	MaxClientShare int      `toml:"max_client_share" usage:"percent of what is left of a budget that one client address may use; 100: no limit"`
 	Unlimited      []string `toml:"unlimited_clients" usage:"addresses or CIDR ranges without max_client_share; trusted_proxies never have it"`
 	MaxStreams     int      `toml:"max_streams" usage:"maximum open assistant streams; more get 503"`
 	StreamPace     Duration `toml:"stream_pace" usage:"minimum time between two writes of text to a reader"`
@@ -81,19 +81,19 @@ type Config struct {
 	IdleAfter      Duration `toml:"idle_after" usage:"time after which an idle job or thread leaves memory"`
 	PollInterval   Duration `toml:"poll_interval" usage:"how often sources are checked for changes; 0: never"`
 	DrainTimeout   Duration `toml:"drain_timeout" usage:"time for open streams to finish when the server stops"`
-	JobTimeout     Duration `toml:"job_timeout" usage:"time limit of one instruction of a job, without waits for a model or code host"`
-	JobPatience    Duration `toml:"job_patience" usage:"how long a job waits for a model or code host that does not answer"`
+	JobTimeout     Duration `toml:"job_timeout" usage:"time limit of one instruction, without waits for a model or code host"`
+	JobPatience    Duration `toml:"job_patience" usage:"how long a job waits for a model or code host"`
 	TurnTimeout    Duration `toml:"turn_timeout" usage:"time limit of one answer"`
 
 	WebhookAllow []string `toml:"webhook_allow" usage:"private addresses or CIDR ranges that outgoing webhooks may reach"`
 
-	AgentSteps  int   `toml:"agent_steps" usage:"language model replies per instruction of a job; 0: no limit"`
-	AgentTokens int64 `toml:"agent_tokens" usage:"tokens of prompts and replies per instruction; 0: no limit"`
-	AgentCost   int64 `toml:"agent_cost" usage:"US cents per instruction, by the prices of [models]; 0: no limit"`
+	AgentSteps  int   `toml:"agent_steps" usage:"language model replies per instruction; 0: no limit"`
+	AgentTokens int64 `toml:"agent_tokens" usage:"tokens per instruction; 0: no limit"`
+	AgentCost   int64 `toml:"agent_cost" usage:"US cents per instruction; 0: no limit"`
 	AgentChange int64 `toml:"agent_change" usage:"bytes of pages that a language model may change or delete per instruction; 0: no limit"`
 
-	AnswerTokens int   `toml:"answer_tokens" usage:"tokens of prompts and replies per answer; 0: no limit"`
-	AnswerCost   int64 `toml:"answer_cost" usage:"US cents per answer, by the prices of [models]; 0: no limit"`
+	AnswerTokens int   `toml:"answer_tokens" usage:"tokens per answer; 0: no limit"`
+	AnswerCost   int64 `toml:"answer_cost" usage:"US cents per answer; 0: no limit"`
 
 	ThreadRetention Duration `toml:"thread_retention" usage:"threads unused for this long are deleted; 0: never"`
 

@@ -11,11 +11,11 @@ import (
 // Embeddings is the [embeddings] table: an endpoint that turns texts into vectors, by which sections are found
 // in other words than the question's. Without a model, searches go by words alone.
 type Embeddings struct {
-	BaseURL        string   `toml:"base_url" usage:"embeddings endpoint, ending in /v1; empty for OpenAI's own"`
-	Model          string   `toml:"model" usage:"the endpoint's name for the model; empty to search by words only"`
-	KeyEnv         string   `toml:"key_env" usage:"environment variable that holds the endpoint's key"`
+	BaseURL        string   `toml:"base_url" usage:"endpoint, ending in /v1; empty: OpenAI's own"`
+	Model          string   `toml:"model" usage:"the endpoint's name for the model; empty: search by words only"`
+	KeyEnv         string   `toml:"key_env" usage:"variable with the endpoint's key"`
 	Dimensions     int      `toml:"dimensions" usage:"vector length, if the model supports shorter ones; 0: its own"`
-	SectionPrefix  string   `toml:"section_prefix" usage:"prefix of each section, if the model needs one, such as \"passage: \""`
+	SectionPrefix  string   `toml:"section_prefix" usage:"prefix of each section, such as \"passage: \""`
 	QuestionPrefix string   `toml:"question_prefix" usage:"prefix of each question, such as \"query: \""`
 	Longest        int      `toml:"longest" usage:"bytes sent of a section"`
 	Batch          int      `toml:"batch" usage:"sections per request"`

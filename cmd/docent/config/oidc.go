@@ -13,10 +13,10 @@ import (
 type OIDC struct {
 	Issuer       string   `toml:"issuer" usage:"OpenID Connect provider for the console's sign-in"`
 	ClientID     string   `toml:"client_id" usage:"this server's client id at the provider"`
-	SecretEnv    string   `toml:"client_secret_env" usage:"environment variable that holds the client's secret"`
+	SecretEnv    string   `toml:"client_secret_env" usage:"variable with the client's secret"`
 	Name         string   `toml:"name" usage:"the provider's name on the sign-in page"`
 	Scopes       []string `toml:"scopes" usage:"scopes requested besides openid"`
-	Domains      []string `toml:"allowed_domains" usage:"email domains whose people can sign in without an invitation"`
+	Domains      []string `toml:"allowed_domains" usage:"email domains whose people need no invitation"`
 	Organization string   `toml:"organization" usage:"organization that these people join"`
 	Role         string   `toml:"role" usage:"role of these people: viewer, editor or owner"`
 

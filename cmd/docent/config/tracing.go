@@ -8,7 +8,7 @@ import (
 // variables of OpenTelemetry, there are none.
 type Tracing struct {
 	Endpoint   string  `toml:"endpoint" usage:"OTLP over HTTP collector, such as http://localhost:4318; empty: the OTEL_ variables, else no traces"`
-	HeadersEnv string  `toml:"headers_env" usage:"environment variable that holds headers for the collector: name=value,name=value"`
+	HeadersEnv string  `toml:"headers_env" usage:"variable with headers for the collector: name=value,name=value"`
 	Sample     float64 `toml:"sample" usage:"share of traces to keep, 0 to 1; -1: OTEL_TRACES_SAMPLER, else all"`
 	Parents    string  `toml:"parents" usage:"whose traceparent decides whether a trace is kept: admin (keys), proxies (also trusted_proxies), or none"`
 	Tell       bool    `toml:"tell" usage:"send a traceparent header to language models' endpoints and code hosts"`
