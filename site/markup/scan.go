@@ -9,6 +9,7 @@ import (
 
 	"docent/internal/brief"
 	"docent/internal/wordset"
+	"docent/site/script"
 )
 
 // Parse reads a page. It is total: any bytes give a page, and every span of it lies within them. The time is linear in
@@ -738,7 +739,7 @@ func (s *scanner) esm(start int) int {
 
 // esmEnd returns the end of the block, or -1, and its first blank line.
 func (s *scanner) esmEnd(start int, plain bool) (end, blank int) {
-	depth := jsDepth{plain: plain}
+	depth := script.Depth{Plain: plain}
 	blank = -1
 	for pos := start; pos < len(s.src); {
 		le, nx := s.lineEnd(pos)
@@ -746,24 +747,43 @@ func (s *scanner) esmEnd(start int, plain bool) (end, blank int) {
 			if blank < 0 {
 				blank = pos
 			}
-			if s.esmFailed || depth.closed() {
+			if s.esmFailed || depth.Closed() {
 				return pos, blank
 			}
 		} else {
-			depth.line(s.src[pos:le])
-			if depth.closed() && nx < len(s.src) && (s.src[nx] == '#' || s.src[nx] == '<') {
+			depth.Line(s.src[pos:le])
+			if depth.Closed() && nx < len(s.src) && (s.src[nx] == '#' || s.src[nx] == '<') {
 				return nx, blank // often there is no blank line before the page's own text
 			}
 		}
 		pos = nx
 	}
-	if depth.closed() {
+	if depth.Closed() {
 		return len(s.src), blank
 	}
 	if blank < 0 {
 		blank = len(s.src)
 	}
 	return -1, blank
+}
+
+// jsEnd returns the position after the brace that closes the one at i, or -1. What is read in vain is taken from a
+// budget, a small multiple of the source, which keeps the whole linear.
+func (s *scanner) jsEnd(i, limit int) int {
+	for _, plain := range []bool{false, true} { // the text of an element may look like a regular expression: [x](/y)
+		if s.vain <= 0 {
+			return -1
+		}
+		to := min(limit, i+s.vain)
+		d := script.Depth{Braces: true, Plain: plain}
+		if e := d.Feed(s.src[i:to], true); e >= 0 {
+			s.steps += e
+			return i + e
+		}
+		s.vain -= to - i
+		s.steps += to - i
+	}
+	return -1
 }
 
 var importFrom = regexp.MustCompile(`(?m)^[ \t]*(?:import|export)\b(?:[^;'"=()]*?\bfrom)?[ \t]*["']([^"'\n]+)["']`)

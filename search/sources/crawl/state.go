@@ -17,7 +17,7 @@ import (
 const stateFile = "crawl.jsonl"
 
 // format is how pages are written. What was written in an older one is read again, whatever servers say of it.
-const format = 3
+const format = 4
 
 // A kind is what an address is to the crawl.
 type kind string

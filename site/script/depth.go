@@ -1,29 +1,31 @@
-package markup
+package script
 
 import (
 	"bytes"
 	"strings"
 )
 
-// jsDepth follows the brackets of JavaScript with JSX in it, well enough to find where an expression ends: strings end
+// A Depth follows the brackets of JavaScript with JSX in it, well enough to find where an expression ends: strings end
 // with their line, an apostrophe after a letter is text, templates nest, comments and regular expressions are skipped.
-type jsDepth struct {
+type Depth struct {
 	stack   []byte // '{', '(', '[', and '`' for a template
 	comment bool   // within /* */
 	prev    byte   // the last significant byte
-	braces  bool   // follow only braces
-	plain   bool   // take no slash for a regular expression
+	Braces  bool   // follow only braces
+	Plain   bool   // take no slash for a regular expression
 }
 
-func (d *jsDepth) closed() bool { return len(d.stack) == 0 && !d.comment }
+// Closed reports whether all brackets and comments that were read are closed.
+func (d *Depth) Closed() bool { return len(d.stack) == 0 && !d.comment }
 
-func (d *jsDepth) line(b []byte) {
-	d.feed(b, false)
-	d.feed([]byte{'\n'}, false)
+// Line reads a line without its end.
+func (d *Depth) Line(b []byte) {
+	d.Feed(b, false)
+	d.Feed([]byte{'\n'}, false)
 }
 
-// feed reads b and, if stop is set, returns the position after the bracket that closes the first one; -1 otherwise.
-func (d *jsDepth) feed(b []byte, stop bool) int {
+// Feed reads b and, if stop is set, returns the position after the bracket that closes the first one; -1 otherwise.
+func (d *Depth) Feed(b []byte, stop bool) int {
 	for i := 0; i >= 0 && i < len(b); {
 		c, top := b[i], d.top()
 		switch {
@@ -37,7 +39,7 @@ func (d *jsDepth) feed(b []byte, stop bool) int {
 			i = d.slash(b, i)
 		case c == '"', c == '\'':
 			i = d.quote(b, i)
-		case c == '`', c == '{', !d.braces && (c == '(' || c == '['):
+		case c == '`', c == '{', !d.Braces && (c == '(' || c == '['):
 			d.stack = append(d.stack, c)
 			i = d.pass(b, i)
 		case top == '{' && c == '}', top == '(' && c == ')', top == '[' && c == ']':
@@ -54,7 +56,7 @@ func (d *jsDepth) feed(b []byte, stop bool) int {
 }
 
 // top is the innermost bracket that is open; 0 if none is.
-func (d *jsDepth) top() byte {
+func (d *Depth) top() byte {
 	if len(d.stack) == 0 {
 		return 0
 	}
@@ -62,14 +64,14 @@ func (d *jsDepth) top() byte {
 }
 
 // pass goes on behind a byte. As what follows does, it returns where; -1 if nothing follows.
-func (d *jsDepth) pass(b []byte, i int) int {
+func (d *Depth) pass(b []byte, i int) int {
 	if !isSpace(b[i]) {
 		d.prev = b[i]
 	}
 	return i + 1
 }
 
-func (d *jsDepth) endComment(b []byte, i int) int {
+func (d *Depth) endComment(b []byte, i int) int {
 	j := bytes.Index(b[i:], []byte("*/"))
 	if j < 0 {
 		return -1
@@ -78,7 +80,7 @@ func (d *jsDepth) endComment(b []byte, i int) int {
 	return i + j + 2
 }
 
-func (d *jsDepth) inTemplate(b []byte, i int) int {
+func (d *Depth) inTemplate(b []byte, i int) int {
 	switch {
 	case b[i] == '`':
 		d.stack = d.stack[:len(d.stack)-1]
@@ -91,7 +93,7 @@ func (d *jsDepth) inTemplate(b []byte, i int) int {
 }
 
 // slash begins a comment or a regular expression, or divides.
-func (d *jsDepth) slash(b []byte, i int) int {
+func (d *Depth) slash(b []byte, i int) int {
 	next := byte(0)
 	if i+1 < len(b) {
 		next = b[i+1]
@@ -107,7 +109,7 @@ func (d *jsDepth) slash(b []byte, i int) int {
 		}
 		return i + j
 	}
-	if !d.plain && (d.prev == 0 || strings.IndexByte("(,=:[!&|?{;+", d.prev) >= 0) {
+	if !d.Plain && (d.prev == 0 || strings.IndexByte("(,=:[!&|?{;+", d.prev) >= 0) {
 		if e := regexpEnd(b, i); e > 0 {
 			d.prev = '"'
 			return e
@@ -117,8 +119,8 @@ func (d *jsDepth) slash(b []byte, i int) int {
 }
 
 // quote begins a string, unless it is an apostrophe.
-func (d *jsDepth) quote(b []byte, i int) int {
-	if b[i] != '\'' || i == 0 || !isWord(b[i-1]) && b[i-1] < 0x80 {
+func (d *Depth) quote(b []byte, i int) int {
+	if b[i] != '\'' || i == 0 || !partOfWord(b[i-1]) {
 		if e := stringEnd(b, i); e > 0 {
 			d.prev = '"'
 			return e
@@ -158,21 +160,8 @@ func regexpEnd(b []byte, i int) int {
 	return 0
 }
 
-// jsEnd returns the position after the brace that closes the one at i, or -1. What is read in vain is taken from a
-// budget, a small multiple of the source, which keeps the whole linear.
-func (s *scanner) jsEnd(i, limit int) int {
-	for _, plain := range []bool{false, true} { // the text of an element may look like a regular expression: [x](/y)
-		if s.vain <= 0 {
-			return -1
-		}
-		to := min(limit, i+s.vain)
-		d := jsDepth{braces: true, plain: plain}
-		if e := d.feed(s.src[i:to], true); e >= 0 {
-			s.steps += e
-			return i + e
-		}
-		s.vain -= to - i
-		s.steps += to - i
-	}
-	return -1
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+func partOfWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
