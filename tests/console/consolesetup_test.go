@@ -102,7 +102,7 @@ func TestTheWizardLeadsFromAFolderToTheKeys(t *testing.T) {
 		t.Fatalf("%d, %s", status, to)
 	}
 	page = b.Await(to, "Review “")
-	wants(t, page, "2 pages", `value="docs"`, "Guessed from the folder docs", "_draft.md")
+	wants(t, page, "Public pages</dt><dd>2</dd>", `value="docs"`, "Guessed from the folder docs", "_draft.md")
 
 	status, page, _ = b.Send(
 		to,
