@@ -218,17 +218,17 @@ func TestAJobIsFollowedAsLongAsItsKeyIsGood(t *testing.T) {
 			until := h.clock.Now().Add(time.Hour)
 			secret := h.key(api.Key{Kind: api.AdminKey, Org: "org-a", ExpiresAt: &until})
 			at := "/v2/agent/acme/job/" + string(id)
-			stream := h.do("GET", at+"/events", secret, "")
-			got := events(t, stream.Body)
-			h.jobs.add(id, job.Entry{Type: job.EntryProgress, Title: "before"}, same)
-			if e := <-got; !strings.Contains(e.data, "before") {
-				t.Fatalf("%+v", e)
-			}
 			poll, polled := make(chan int, 1), make(chan struct{}, 10)
 			h.jobs.before = func(cmd job.Command) {
 				if w, ok := cmd.(job.Watch); ok && !w.Log {
 					polled <- struct{}{}
 				}
+			}
+			stream := h.do("GET", at+"/events", secret, "")
+			got := events(t, stream.Body)
+			h.jobs.add(id, job.Entry{Type: job.EntryProgress, Title: "before"}, same)
+			if e := <-got; !strings.Contains(e.data, "before") {
+				t.Fatalf("%+v", e)
 			}
 			tag := h.do("GET", at, secret, "").Header.Get("ETag")
 			go func() { poll <- h.do("GET", at+"?wait=60", secret, "", "If-None-Match", tag).StatusCode }()
