@@ -257,3 +257,26 @@ func FuzzPage(f *testing.F) {
 		}
 	})
 }
+
+// What goes through long lists and texts counts by their length, so that a loop over them ends.
+func TestLongValuesOfLiquidCountByTheirLength(t *testing.T) {
+	list := make([]any, 5000)
+	for i := range list {
+		list[i] = map[string]any{"a": "x"}
+	}
+	values := map[string]any{"site": map[string]any{"list": list, "text": strings.Repeat("a", 5000)}}
+	for _, of := range []string{"site.list | where: 'a', 'x'", "site.text | upcase", "site.list == 'x'", "site.list contains site.text"} {
+		r := &liquidReader{expander: &expander{Rules: &Rules{Values: values}}, scopes: []map[string]any{{}}}
+		times := 0
+		for err := error(nil); err == nil && times < mostSteps; times++ {
+			if strings.Contains(of, "|") {
+				_, err = r.eval(of)
+			} else {
+				_, err = r.holds(of)
+			}
+		}
+		if most := mostSteps*perStep/len(list) + 1; times > most {
+			t.Errorf("%s is evaluated %d times, %d at most", of, times, most)
+		}
+	}
+}

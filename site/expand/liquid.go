@@ -8,13 +8,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"docent/site/markup"
 )
 
 // Bounds of what a page's Liquid may do.
 const (
-	mostSteps    = 20_000 // tags that are evaluated, each time
+	mostSteps    = 20_000 // tags that are evaluated, each time, and turns of loops
+	perStep      = 32     // elements of a list, or bytes of a text, that a filter or a comparison looks at
 	deepestBlock = 32
 )
 
@@ -27,6 +29,7 @@ var ErrUnknown = errors.New("it is not known")
 type liquidReader struct {
 	*expander
 	scopes []map[string]any // the innermost last
+	page   map[string]any   // once it is asked for
 	steps  int
 }
 
@@ -39,9 +42,12 @@ var (
 	liquidRange   = regexp.MustCompile(`^\((\S+?)\.\.(\S+?)\)$`)
 	liquidCompare = regexp.MustCompile(`(?s)^(.*?)\s*(==|!=|<>|>=|<=|>|<|\bcontains\b)\s*(.*)$`)
 	liquidParam   = regexp.MustCompile(`([\w-]+)\s*=\s*([A-Za-z_][\w.\[\]-]*)`)
-	liquidBlocks  = words("if unless case for capture tablerow comment highlight raw")
-	liquidURL     = regexp.MustCompile(`^(.*?)\s*\|\s*(relative_url|absolute_url)$`)
-	siteValue     = regexp.MustCompile(`^site\.(?:baseurl|url)$`)
+	liquidEnds    = map[string]*regexp.Regexp{
+		"raw": regexp.MustCompile(`\{%-?\s*endraw\s*-?%\}`), "comment": regexp.MustCompile(`\{%-?\s*endcomment\s*-?%\}`),
+	}
+	liquidBlocks = words("if unless case for capture tablerow comment highlight raw")
+	liquidURL    = regexp.MustCompile(`^(.*?)\s*\|\s*(relative_url|absolute_url)$`)
+	siteValue    = regexp.MustCompile(`^site\.(?:baseurl|url)$`)
 )
 
 // A liquidPart is text, a tag or a value; of a block also what it holds.
@@ -74,6 +80,7 @@ func (x *expander) liquid(content []byte, props map[string]any) text {
 // liquidTokens cuts a text at its tags and values.
 func liquidTokens(s string) (out []liquidPart) {
 	at := 0
+	endless := map[string]bool{}
 	for _, m := range liquidToken.FindAllStringIndex(s, -1) {
 		if m[0] < at {
 			continue
@@ -87,8 +94,10 @@ func liquidTokens(s string) (out []liquidPart) {
 			p.value = strings.TrimSpace(strings.Trim(t[2:len(t)-2], "-"))
 		}
 		at = m[1]
-		if p.word == "raw" || p.word == "comment" { // nothing in it is a tag
-			if end := regexp.MustCompile(`\{%-?\s*end` + p.word + `\s*-?%\}`).FindStringIndex(s[at:]); end != nil {
+		if ends := liquidEnds[p.word]; ends != nil && !endless[p.word] { // nothing in it is a tag
+			end := ends.FindStringIndex(s[at:])
+			endless[p.word] = end == nil
+			if end != nil {
 				p.text, p.word = s[m[0]:at+end[1]], ""
 				at += end[1]
 			}
@@ -327,18 +336,53 @@ func (r *liquidReader) holds(s string) (bool, error) {
 		none := isText && s == "" || isList && len(list) == 0 || a == nil && m[3] == "blank"
 		return none == (m[2] == "=="), nil
 	}
+	if !r.looksAt(a) || !r.looksAt(b) {
+		return false, ErrUnknown
+	}
 	return compared(a, m[2], b)
+}
+
+// looksAt counts what it takes to go through a value, and reports whether that may go on: a loop over a long list would take
+// minutes of it.
+func (r *liquidReader) looksAt(v any) bool {
+	switch v := v.(type) {
+	case string:
+		r.steps += len(v) / perStep
+	case []any:
+		r.steps += len(v) / perStep
+	}
+	return r.steps <= mostSteps
+}
+
+// spelled is a value as others are compared with it; of a list or a map nothing, since nothing bounds what is in it.
+func spelled(v any) string {
+	if isCollection(v) {
+		return ""
+	}
+	return fmt.Sprint(v)
+}
+
+func isCollection(v any) bool {
+	switch v.(type) {
+	case []any, map[string]any:
+		return true
+	}
+	return false
 }
 
 func compared(a any, op string, b any) (bool, error) {
 	x, isNumber := toNumber(a)
 	y, both := toNumber(b)
-	switch s, of := fmt.Sprint(a), fmt.Sprint(b); {
+	switch s, of := spelled(a), spelled(b); {
 	case op == "contains":
 		if list, ok := a.([]any); ok {
-			return slices.ContainsFunc(list, func(e any) bool { return fmt.Sprint(e) == of }), nil
+			return slices.ContainsFunc(list, func(e any) bool { return !isCollection(e) && spelled(e) == of }), nil
 		}
 		return a != nil && strings.Contains(s, of), nil
+	case isCollection(a) && isCollection(b):
+		return false, ErrUnknown
+	case isCollection(a) || isCollection(b):
+		return op == "!=" || op == "<>", nil
 	case op == "==":
 		return (a == nil) == (b == nil) && s == of, nil
 	case op == "!=" || op == "<>":
@@ -406,6 +450,7 @@ func (r *liquidReader) loop(out *text, p *liquidPart) error {
 		if r.steps > mostSteps || len(*out) > mostMade {
 			return ErrUnknown
 		}
+		r.steps++
 		r.scopes = append(r.scopes, map[string]any{m[1]: v, "forloop": map[string]any{"index": i + 1, "index0": i, "first": i == 0,
 			"last": i == len(list)-1, "length": len(list), "rindex": len(list) - i}})
 		r.write(out, body)
@@ -486,6 +531,9 @@ func (r *liquidReader) eval(s string) (any, error) {
 				given = append(given, a)
 			}
 		}
+		if !r.looksAt(v) || slices.ContainsFunc(given, func(a any) bool { return !r.looksAt(a) }) {
+			return nil, ErrUnknown
+		}
 		if v, err = filtered(v, name, given); err != nil {
 			return nil, err
 		}
@@ -561,11 +609,13 @@ func (r *liquidReader) root(name string) (any, error) {
 	}
 	switch name {
 	case "page":
-		of := map[string]any{}
-		defaults, _ := r.Values["page"].(map[string]any)
-		maps.Copy(of, defaults)
-		maps.Copy(of, r.front)
-		return of, nil
+		if r.page == nil {
+			r.page = map[string]any{}
+			defaults, _ := r.Values["page"].(map[string]any)
+			maps.Copy(r.page, defaults)
+			maps.Copy(r.page, r.front)
+		}
+		return r.page, nil
 	case "jekyll":
 		return map[string]any{"environment": "production"}, nil
 	case "layout", "paginator", "content", "theme":
@@ -597,7 +647,7 @@ func member(v, key any) any {
 		}
 	case string:
 		if key == "size" {
-			return len([]rune(v))
+			return utf8.RuneCountInString(v)
 		}
 	}
 	return nil
@@ -607,7 +657,7 @@ func member(v, key any) any {
 func filtered(v any, name string, args []any) (any, error) {
 	arg := func(n int) string {
 		if n < len(args) {
-			return fmt.Sprint(args[n])
+			return spelled(args[n])
 		}
 		return ""
 	}
@@ -642,7 +692,7 @@ func filtered(v any, name string, args []any) (any, error) {
 	case "slugify":
 		return markup.Slug(s), nil
 	case "size":
-		return len([]rune(s)), nil
+		return utf8.RuneCountInString(s), nil
 	case "split":
 		var out []any
 		for _, of := range strings.Split(s, arg(0)) {
@@ -670,7 +720,7 @@ func calculated(v any, name, with string) (any, error) {
 }
 
 func filteredList(list []any, name string, arg func(int) string) (any, error) {
-	field := func(v any) string { return fmt.Sprint(member(v, arg(0))) }
+	field := func(v any) string { return spelled(member(v, arg(0))) }
 	switch name {
 	case "size":
 		return len(list), nil
@@ -690,7 +740,7 @@ func filteredList(list []any, name string, arg func(int) string) (any, error) {
 			if y, both := toNumber(b); isNumber && both {
 				return int(min(max(x-y, -1), 1))
 			}
-			return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+			return strings.Compare(spelled(a), spelled(b))
 		})
 		return list, nil
 	case "where":
@@ -704,7 +754,7 @@ func filteredList(list []any, name string, arg func(int) string) (any, error) {
 	case "join":
 		var all []string
 		for _, v := range list {
-			all = append(all, fmt.Sprint(v))
+			all = append(all, spelled(v))
 		}
 		return strings.Join(all, arg(0)), nil
 	}
