@@ -43,12 +43,7 @@ var jekyllStyles = map[string]string{"": "/:categories/:year/:month/:day/:title:
 func (s *Site) openJekyll(files []string, read func(string) ([]byte, error)) {
 	s.content = s.folder()
 	doc := map[string]any{}
-	raw, err := read(s.config)
-	if err == nil {
-		err = formats.Decode(s.config, raw, &doc)
-	}
-	if err != nil {
-		s.unreadable(s.config, err)
+	if !s.configured(read, &doc) {
 		return
 	}
 	if dir := text(doc["source"]); dir != "" {

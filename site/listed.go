@@ -35,13 +35,7 @@ func (s *Site) openMdBook(read func(string) ([]byte, error)) {
 			Book   struct{ Src string }
 			Output map[string]any
 		}
-		raw, err := read(s.config)
-		if err == nil {
-			err = formats.TOML(raw, &doc)
-		}
-		if err != nil {
-			s.unreadable(s.config, err)
-		}
+		s.configured(read, &doc)
 		if doc.Book.Src != "" {
 			src = doc.Book.Src
 		}
@@ -62,13 +56,7 @@ func (s *Site) openGitBook(read func(string) ([]byte, error)) {
 			Root      string `yaml:"root"`
 			Structure struct{ Readme, Summary string }
 		}
-		raw, err := read(s.config)
-		if err == nil {
-			err = formats.YAML(raw, &doc)
-		}
-		if err != nil {
-			s.unreadable(s.config, err)
-		}
+		s.configured(read, &doc)
 		root = path.Join(root, doc.Root)
 		name, readme = cmp.Or(doc.Structure.Summary, name), cmp.Or(doc.Structure.Readme, readme)
 	}

@@ -15,12 +15,7 @@ import (
 func (s *Site) openQuarto(read func(string) ([]byte, error)) {
 	s.content = s.folder()
 	var doc map[string]any
-	raw, err := read(s.config)
-	if err == nil {
-		err = formats.Decode(s.config, raw, &doc)
-	}
-	if err != nil {
-		s.unreadable(s.config, err)
+	if !s.configured(read, &doc) {
 		return
 	}
 	project, book := object(doc["project"]), object(doc["book"])

@@ -103,6 +103,18 @@ func (s *Site) unreadable(file string, err error) {
 	s.withhold("%s cannot be read, so that it is not known what the site leaves out: %v", path.Join(s.docsDir, file), err)
 }
 
+// configured decodes the configuration file, and reports whether it can be read.
+func (s *Site) configured(read func(string) ([]byte, error), of any) bool {
+	raw, err := read(s.config)
+	if err == nil {
+		err = formats.Decode(s.config, raw, of)
+	}
+	if err != nil {
+		s.unreadable(s.config, err)
+	}
+	return err == nil
+}
+
 // unknown notes a setting that decides what the site leaves out, and that only running it would tell.
 func (s *Site) unknown(file, format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
